@@ -1,0 +1,112 @@
+"""Making a container reachable: a device pair, its addresses and routes; and finding out what is there.
+
+`connect` takes what is wanted in our words; the Linux adapter turns it into a plan (domain/workload/plan) and applies
+that, the gRPC adapter passes it on.
+
+Invariant: no verb creates a network namespace, and `disconnect` touches nothing but the named device inside the
+named namespace.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from domain.ipam.address import Address, Cidr
+from domain.resource import NO_LABELS
+from domain.value import Value
+from domain.workload.endpoint import Port
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ports.deadline import Deadline
+
+
+class Attachment(Value):
+    """What is wanted for one container interface.
+
+    `netns` is the path in CNI_NETNS, `ifname` the name inside, `host_name` the name wanted on the host. `addresses`
+    are as IPAM gave them; `gateways` run parallel to them (None where IPAM gave none). `routes` are the destinations
+    to be reached through the pod's gateway. `mtu` 0 leaves the kernel's default. `mac` None leaves the kernel's;
+    otherwise it is the text of the hwAddr annotation. `device_type` is "", veth or netkit. With `replace_host_link`
+    a leftover host device of that name goes even if its peer lives in another namespace.
+    """
+
+    netns: str
+    ifname: str
+    host_name: str
+    addresses: tuple[Cidr, ...]
+    routes: tuple[Cidr, ...]
+    gateways: tuple[Address | None, ...] = ()
+    mtu: int = 0
+    num_queues: int = 1
+    device_type: str = ""
+    mac: str | None = None
+    allow_ip_forwarding: bool = False
+    host_routes: bool = True
+    replace_host_link: bool = False
+    name: str = ""
+    namespace: str = ""
+    labels: Mapping[str, str] = NO_LABELS
+    annotations: Mapping[str, str] = NO_LABELS
+    endpoint: str = ""
+    node: str = ""
+    orchestrator: str = ""
+    pod: str = ""
+    ports: tuple[Port, ...] = ()
+
+
+class Connected(Value):
+    """What came of it. `mac` is the container side's, colon-separated lower-case."""
+
+    host_interface: str
+    mac: str
+
+
+class Link(Value):
+    name: str
+    kind: str
+    up: bool
+    mtu: int
+    mac: str
+
+
+class Seen(Value):
+    """One network namespace as it is now: a link (None if absent), its addresses and the main table's routes over it.
+
+    `routes` are (destination, gateway or None).
+    """
+
+    link: Link | None
+    addresses: tuple[Cidr, ...] = ()
+    routes: tuple[tuple[Cidr, Address | None], ...] = ()
+
+
+class Dataplane(ABC):
+    """Errors: `ports.errors.Refused` with the text for the user; `Expired` past the deadline."""
+
+    @abstractmethod
+    def examine(self, netns: str, ifname: str, deadline: Deadline) -> None:
+        """Refuse, before anything is allocated, what `connect` could not do.
+
+        The path is not a network namespace: `failed to Statfs "<p>": <err>` or `unknown FS magic on "<p>": <hex>`.
+        It is our own: code 8 `plugin's netns and netns from CNI_NETNS should not be the same`. A device of that
+        name is in it that no leftover pair of ours explains: `file exists`-style text naming the device.
+        """
+
+    @abstractmethod
+    def is_own_namespace(self, netns: str) -> bool:
+        """Whether the path is the namespace this process runs in; a path that cannot be opened is not."""
+
+    @abstractmethod
+    def connect(self, attachment: Attachment, deadline: Deadline) -> Connected:
+        """Make it so. On any error the device pair that this call made is gone again."""
+
+    @abstractmethod
+    def disconnect(self, netns: str, ifname: str, deadline: Deadline) -> None:
+        """Delete the container's device; a missing namespace or device, or an empty path, is fine."""
+
+    @abstractmethod
+    def look(self, netns: str, name: str, deadline: Deadline) -> Seen:
+        """What a link looks like now, in that namespace or (netns "") on the host."""

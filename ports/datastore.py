@@ -1,0 +1,251 @@
+"""The records shared by all nodes: typed keys, six verbs, compare-and-swap on one record at a time.
+
+There are no transactions over several records (upstream has none), so every order of writes must leave states that
+any reader recovers from. A revision names one version of one record; `update` and `delete` that name it happen only
+if the record is still at it.
+
+Invariant, kept by every adapter (tests/integration/contracts): what `create` or `update` returned is what `get` gives
+until somebody writes again, and of two writes that name the same revision one fails with `Conflict`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from domain.cluster import ClusterInformation, Node
+from domain.ipam.address import Cidr
+from domain.ipam.affinity import Affinity, Owner
+from domain.ipam.block import Block
+from domain.ipam.config import AllocationConfig, IPAMConfiguration
+from domain.ipam.handle import Handle
+from domain.ipam.pools import Pool
+from domain.ipam.reservations import Reservation
+from domain.value import Value
+from domain.workload.endpoint import WorkloadEndpoint
+from domain.workload.profiles import Profile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Generic, TypeAlias, TypeVar, overload
+
+    from ports.deadline import Deadline
+
+    R = TypeVar("R")
+    A = TypeVar("A")
+    A1 = TypeVar("A1")
+    A2 = TypeVar("A2")
+    A3 = TypeVar("A3")
+    A4 = TypeVar("A4")
+    A5 = TypeVar("A5")
+    A6 = TypeVar("A6")
+
+    class Need(Value, Generic[A]):
+        """Something to read: answered with an A."""
+
+    Revision: TypeAlias = str
+else:
+    R = A = None
+
+    def overload(function):
+        return function
+
+    class Need(Value):
+        def __class_getitem__(cls, _item):
+            return cls
+
+
+if TYPE_CHECKING:
+
+    class Stored(Value, Generic[R]):
+        """A record as read: where, what, and at which revision."""
+
+        key: Key[R]
+        record: R
+        revision: Revision
+
+    class Key(Need[Stored[R] | None], Generic[R]):
+        """Names one record; answered with it, or None."""
+
+    class Listing(Need[tuple[Stored[R], ...]], Generic[R]):
+        """Names a set of records; answered with them in key order."""
+
+else:
+
+    class Stored(Value):
+        key: Key
+        record: object
+        revision: str
+
+        def __class_getitem__(cls, _item):
+            return cls
+
+    class Key(Need):
+        pass
+
+    class Listing(Need):
+        pass
+
+
+class BlockKey(Key[Block]):
+    cidr: Cidr
+
+    def __str__(self) -> str:
+        return f"BlockKey(cidr={self.cidr})"
+
+
+class AffinityKey(Key[Affinity]):
+    owner: Owner
+    cidr: Cidr
+
+    def __str__(self) -> str:
+        return f"BlockAffinityKey(cidr={self.cidr}, host={self.owner.name}, affinityType={self.owner.kind})"
+
+
+class HandleKey(Key[Handle]):
+    handle: str
+
+    def __str__(self) -> str:
+        return f"IPAMHandleKey(id={self.handle})"
+
+
+class AllocationConfigKey(Key[AllocationConfig]):
+    def __str__(self) -> str:
+        return "IPAMConfigKey()"
+
+
+class _Named(Value):
+    """Keys of v3 resources print as `Kind(name)`."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__.removesuffix('Key')}({self.name})"
+
+
+class IPAMConfigurationKey(_Named, Key[IPAMConfiguration]):
+    pass
+
+
+class ClusterInformationKey(_Named, Key[ClusterInformation]):
+    pass
+
+
+class NodeKey(_Named, Key[Node]):
+    pass
+
+
+class IPPoolKey(_Named, Key[Pool]):
+    pass
+
+
+class IPReservationKey(_Named, Key[Reservation]):
+    pass
+
+
+class ProfileKey(_Named, Key[Profile]):
+    pass
+
+
+class WorkloadEndpointKey(Key[WorkloadEndpoint]):
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"WorkloadEndpoint({self.namespace}/{self.name})"
+
+
+class Blocks(Listing[Block]):
+    """All blocks of one IP version, or of both."""
+
+    version: int | None = None
+
+
+class Affinities(Listing[Affinity]):
+    """Affinities of one owner (or of all owners of that kind: name ""), of one IP version or both."""
+
+    owner: Owner
+    version: int | None = None
+
+
+class Handles(Listing[Handle]):
+    pass
+
+
+class IPPools(Listing[Pool]):
+    pass
+
+
+class IPReservations(Listing[Reservation]):
+    pass
+
+
+class IPAMConfigurations(Listing[IPAMConfiguration]):
+    pass
+
+
+class ClusterInformations(Listing[ClusterInformation]):
+    pass
+
+
+class Nodes(Listing[Node]):
+    pass
+
+
+class Profiles(Listing[Profile]):
+    pass
+
+
+class WorkloadEndpoints(Listing[WorkloadEndpoint]):
+    """Endpoints of one namespace (or of all: ""), whose names begin with the prefix."""
+
+    namespace: str = ""
+    name_prefix: str = ""
+
+
+class Datastore(ABC):
+    """All verbs may raise `Unavailable` (`Expired` past the deadline) and `Unauthorized`."""
+
+    @overload
+    def fetch(self, a: Need[A1], /, *, deadline: Deadline) -> tuple[A1]: ...
+    @overload
+    def fetch(self, a: Need[A1], b: Need[A2], /, *, deadline: Deadline) -> tuple[A1, A2]: ...
+    @overload
+    def fetch(self, a: Need[A1], b: Need[A2], c: Need[A3], /, *, deadline: Deadline) -> tuple[A1, A2, A3]: ...
+    @overload
+    def fetch(
+        self, a: Need[A1], b: Need[A2], c: Need[A3], d: Need[A4], /, *, deadline: Deadline
+    ) -> tuple[A1, A2, A3, A4]: ...
+    @overload
+    def fetch(
+        self, a: Need[A1], b: Need[A2], c: Need[A3], d: Need[A4], e: Need[A5], /, *, deadline: Deadline
+    ) -> tuple[A1, A2, A3, A4, A5]: ...
+    @overload
+    def fetch(
+        self, a: Need[A1], b: Need[A2], c: Need[A3], d: Need[A4], e: Need[A5], f: Need[A6], /, *, deadline: Deadline
+    ) -> tuple[A1, A2, A3, A4, A5, A6]: ...
+    @abstractmethod
+    def fetch(self, *needs: Need[Any], deadline: Deadline) -> tuple[Any, ...]:
+        """Answer any mix of keys and listings, in order, as cheaply as the technology allows.
+
+        The answers need not be from one instant.
+        """
+
+    def get(self, key: Key[R], deadline: Deadline) -> Stored[R] | None:
+        """One record, or None."""
+        return self.fetch(key, deadline=deadline)[0]
+
+    def list(self, listing: Listing[R], deadline: Deadline) -> tuple[Stored[R], ...]:
+        """The records of a listing, in key order. Records that do not parse are left out."""
+        return self.fetch(listing, deadline=deadline)[0]
+
+    @abstractmethod
+    def create(self, key: Key[R], record: R, deadline: Deadline) -> Stored[R]:
+        """Write a record that must not exist; `AlreadyExists` otherwise. Fills uid and creation time of v3 resources."""
+
+    @abstractmethod
+    def update(self, key: Key[R], record: R, replaces: Revision, deadline: Deadline) -> Stored[R]:
+        """Replace the record at that revision; `Conflict` if it has another, `Missing` if it is gone."""
+
+    @abstractmethod
+    def delete(self, key: Key[R], replaces: Revision | None, deadline: Deadline) -> None:
+        """Delete the record at that revision (None: at any); `Conflict`, `Missing` as above."""

@@ -1,0 +1,45 @@
+"""Asking an IPAM plugin for addresses: another executable from CNI_PATH, or our own calico-ipam in this process."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from domain.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.cni.netconf import NetConf
+    from domain.cni.request import Request
+    from domain.cni.result import Result
+    from ports.deadline import Deadline
+
+
+class IpamCall(Value):
+    """`netconf_text` is what the plugin gets on stdin: the original text unless the network plugin had to change it."""
+
+    request: Request
+    netconf: NetConf
+    netconf_text: str
+
+
+class IpamPlugin(ABC):
+    """Errors of a plugin are `ports.errors.Refused` with its own code, message and details.
+
+    A plugin that cannot be found or started: `Refused` 999 with the CNI library's text.
+    """
+
+    @abstractmethod
+    def add(self, call: IpamCall, deadline: Deadline) -> Result:
+        """Run ADD. The result is in our internal form, whatever version the plugin answered in."""
+
+    @abstractmethod
+    def delete(self, call: IpamCall, deadline: Deadline) -> None:
+        """Run DEL: release all that the container holds. Nothing to release is fine."""
+
+    @abstractmethod
+    def check(self, call: IpamCall, deadline: Deadline) -> None:
+        """Run CHECK."""
+
+    @abstractmethod
+    def withdraw(self, call: IpamCall, result: Result, deadline: Deadline) -> None:
+        """Undo one `add`, and no more than that where the plugin allows it."""

@@ -1,0 +1,24 @@
+"""Keeping two calls on one host from contending. Best effort: correctness comes from compare-and-swap.
+
+Invariant: a call is never blocked for ever, and never fails, because of the lock.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from ports.deadline import Deadline
+
+
+class Lock(ABC):
+    @abstractmethod
+    def held(self, deadline: Deadline) -> AbstractContextManager[bool]:
+        """Wait for the host-wide lock until the deadline and hold it for the `with` block.
+
+        Gives whether it is really held; when it cannot be had (deadline, permissions) the block runs unlocked. The
+        lock file is `flock(2)`ed, so that it excludes the original's processes too, and is never deleted.
+        """

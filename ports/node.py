@@ -1,0 +1,34 @@
+"""What this machine says about itself: its name, and the small files that calico-node leaves for the plugins."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+
+class Node(ABC):
+    @abstractmethod
+    def host_name(self) -> str:
+        """The operating system's host name as it is; "" when unknown."""
+
+    @abstractmethod
+    def read(self, path: str) -> str:
+        """A whole small text file, undecodable bytes replaced.
+
+        Missing: `ports.errors.Missing`. Anything else (permission, a directory, over 1 MiB): `ports.errors.Refused`.
+        Texts are Go's: `open <path>: no such file or directory`.
+        """
+
+    @abstractmethod
+    def exists(self, path: str) -> bool:
+        """Whether the path can be stat'ed; symbolic links are followed."""
+
+    @abstractmethod
+    def write(self, path: str, text: str) -> None:
+        """Replace a small file whole (temporary file, fsync, rename; mode 0600; its directory is made 0755).
+
+        `ports.errors.Unavailable` with path and reason when it cannot be.
+        """
+
+    @abstractmethod
+    def remove(self, path: str) -> None:
+        """Delete a file; a missing one is fine."""
