@@ -37,38 +37,38 @@ class _Rules:
     parse_constant = staticmethod(_refuse_constant)
 
 
-_scan = make_scanner(_Rules())
+_scan = make_scanner(_Rules())  # type: ignore[arg-type]  # typeshed wants another scanner, the code any such object
+
+
+def _scanned(text: str, start: int) -> tuple[Json, int]:
+    try:
+        return _scan(text, start)
+    except SystemError:  # CPython 3.11's scanner looks for its error class without importing it
+        import json.decoder  # noqa: F401 - only a text that is not JSON pays for it
+
+        return _scan(text, start)
 
 
 def parse(text: str) -> Json:
     """The value a JSON text spells. JsonError for anything else, an empty text included."""
     start = len(text) - len(text.lstrip(_WHITE))
-    if start == len(text):
-        raise JsonError("unexpected end of JSON input")
+    end_of_text = len(text.rstrip(_WHITE))
     try:
-        try:
-            found, end = _scan(text, start)
-        except SystemError:  # CPython 3.11's scanner looks for its error class without importing it
-            import json.decoder  # noqa: F401, PLC0415 - only a text that is not JSON pays for it
-
-            found, end = _scan(text, start)
-    except StopIteration as stop:
-        at = int(stop.value)
-        if at >= len(text.rstrip(_WHITE)):
-            raise JsonError("unexpected end of JSON input") from None
-        raise JsonError(f"invalid character {text[at]!r} at offset {at + 1} looking for beginning of value") from None
+        found, end = _scanned(text, start)
     except RecursionError:
         raise JsonError("exceeded max depth") from None
-    except JsonError:
-        raise
-    except ValueError as error:  # json.JSONDecodeError, loaded by the scanner only when it is needed
-        if getattr(error, "pos", 0) >= len(text.rstrip(_WHITE)):
+    except (StopIteration, ValueError) as error:
+        if isinstance(error, JsonError):
+            raise
+        at = int(error.value) if isinstance(error, StopIteration) else getattr(error, "pos", 0)
+        if at >= end_of_text:
             raise JsonError("unexpected end of JSON input") from None
-        raise JsonError(str(error)) from None
+        why = "looking for beginning of value" if isinstance(error, StopIteration) else f"({error})"
+        raise JsonError(f"invalid character {text[at]!r} at offset {at + 1} {why}") from None
     rest = text[end:].strip(_WHITE)
     if rest:
         raise JsonError(f"invalid character {rest[0]!r} after top-level value")
-    return found  # type: ignore[no-any-return]  # the scanner's result is what the text spells
+    return found
 
 
 def _quoted(text: str) -> str:

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, dataclass_transform
-
-    from typing_extensions import Self
+    from typing import Any, Self, dataclass_transform
 else:
 
     def dataclass_transform(**_options):
@@ -84,7 +82,7 @@ class Value(metaclass=_ValueType):
         return tuple([getattr(self, field) for field in type(self)._fields])
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._items() == other._items()  # type: ignore[attr-defined]  # same type
+        return type(self) is type(other) and self._items() == other._items()
 
     def __hash__(self) -> int:
         return hash((type(self).__name__, self._items()))

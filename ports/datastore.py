@@ -240,7 +240,7 @@ class Datastore(ABC):
 
     @abstractmethod
     def create(self, key: Key[R], record: R, deadline: Deadline) -> Stored[R]:
-        """Write a record that must not exist; `AlreadyExists` otherwise. Fills uid and creation time of v3 resources."""
+        """Write a record that must not exist, else `AlreadyExists`. Fills uid and creation time of v3 resources."""
 
     @abstractmethod
     def update(self, key: Key[R], record: R, replaces: Revision, deadline: Deadline) -> Stored[R]:

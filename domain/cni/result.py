@@ -1,6 +1,6 @@
 """The answer to an ADD, in one internal form, read and written in every CNI version's shape (spec: cni-plugin 10).
 
-Invariant: what `result_text` writes for a version, `parse_result` reads back equal but for what that version cannot say.
+Invariant: what `result_text` writes for a version, `parse_result` reads back, but for what that version cannot say.
 """
 
 from __future__ import annotations
