@@ -10,11 +10,12 @@ has no repeats and shares nothing with the allocated ordinals; together they are
 from __future__ import annotations
 
 from domain.ipam.address import Address, Cidr
+from domain.moment import SECOND, parse_rfc3339, rfc3339
 from domain.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 WINDOWS_HANDLE = "windows-reserved-ipam-handle"
 
@@ -32,6 +33,11 @@ class Attribute(Value):
     alternate: Mapping[str, str] | None = None
     released_at: str | None = None
     unknown: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def holder(self) -> str | None:
+        """The handle without the `\\r…` that old versions left at its end."""
+        return None if self.handle is None else self.handle.partition("\r")[0]
 
 
 class Block(Value):
@@ -58,3 +64,110 @@ class Block(Value):
         if address not in self.cidr:
             raise ValueError(f"IP {address} not in block {self.cidr}")
         return address.number - self.cidr.first
+
+    def holder(self, ordinal: int) -> Attribute | None:
+        """Who holds the ordinal (a cooldown counts as a holder); None when it is free."""
+        index = self.allocations[ordinal]
+        return None if index is None else self.attributes[index]
+
+    def is_empty(self) -> bool:
+        """Whether nobody but Windows' own reservations holds an address. An address in cooldown counts as held."""
+        return all(
+            index is None or (self.attributes[index].handle or "").lower() == WINDOWS_HANDLE
+            for index in self.allocations
+        )
+
+    def held_by(self, handle: str) -> tuple[int, ...]:
+        """Ordinals whose holder is that handle."""
+        mine = {index for index, attribute in enumerate(self.attributes) if attribute.holder == handle}
+        return tuple(ordinal for ordinal, index in enumerate(self.allocations) if index in mine) if mine else ()
+
+    def free(self, reserved: tuple[Cidr, ...]) -> tuple[int, ...]:
+        """Free ordinals outside the reservations, longest free first."""
+        near = [one for one in reserved if one.overlaps(self.cidr)]
+        if not near:
+            return self.unallocated
+        return tuple(ordinal for ordinal in self.unallocated if not any(self.cidr.at(ordinal) in one for one in near))
+
+    def take(self, ordinals: tuple[int, ...], attribute: Attribute) -> Block:
+        """Give free ordinals to a holder; they remember the sequence under which they were taken."""
+        attributes, index = self._with(attribute)
+        allocations = list(self.allocations)
+        for ordinal in ordinals:
+            allocations[ordinal] = index
+        return self.replace(
+            allocations=tuple(allocations),
+            unallocated=tuple(ordinal for ordinal in self.unallocated if ordinal not in ordinals),
+            attributes=attributes,
+            sequences={**self.sequences, **dict.fromkeys(ordinals, self.sequence)},
+        )
+
+    def _with(self, attribute: Attribute) -> tuple[tuple[Attribute, ...], int]:
+        if attribute in self.attributes:
+            return self.attributes, self.attributes.index(attribute)
+        return (*self.attributes, attribute), len(self.attributes)
+
+    def release(self, ordinals: Iterable[int], now: int, cooldown: int) -> Block:
+        """Take ordinals back from their holders: at once without a cooldown (seconds), else marked as released."""
+        ordinals = tuple(ordinals)
+        if cooldown <= 0:
+            return self._freed(ordinals)
+        attributes, index = self._with(Attribute(None, {}, released_at=rfc3339(now)))
+        allocations = list(self.allocations)
+        for ordinal in ordinals:
+            allocations[ordinal] = index
+        sequences = {**self.sequences, **dict.fromkeys(ordinals, self.sequence)}
+        return self.replace(allocations=tuple(allocations), attributes=attributes, sequences=sequences)._tidy()
+
+    def collect(self, now: int, cooldown: int) -> Block:
+        """Free what has cooled down (released strictly more than `cooldown` seconds ago) and drop unused attributes."""
+        cold = {
+            index
+            for index, attribute in enumerate(self.attributes)
+            if attribute.released_at and parse_rfc3339(attribute.released_at) < now - cooldown * SECOND
+        }
+        if cold:
+            return self._freed(ordinal for ordinal, index in enumerate(self.allocations) if index in cold)
+        return self._tidy()
+
+    def _freed(self, ordinals: Iterable[int]) -> Block:
+        going = sorted(ordinals)
+        allocations = list(self.allocations)
+        for ordinal in going:
+            allocations[ordinal] = None
+        return self.replace(
+            allocations=tuple(allocations),
+            unallocated=(*self.unallocated, *going),
+            sequences={ordinal: at for ordinal, at in self.sequences.items() if ordinal not in going},
+        )._tidy()
+
+    def _tidy(self) -> Block:
+        """Drop attributes that nothing refers to, and renumber."""
+        used = {index for index in self.allocations if index is not None}
+        if len(used) == len(self.attributes):
+            return self
+        kept = [index for index in range(len(self.attributes)) if index in used]
+        place = {old: new for new, old in enumerate(kept)}
+        return self.replace(
+            allocations=tuple(None if index is None else place[index] for index in self.allocations),
+            attributes=tuple(self.attributes[index] for index in kept),
+        )
+
+    def is_consistent(self) -> bool:
+        """The invariant of this module."""
+        size = self.cidr.size
+        held = [ordinal for ordinal, index in enumerate(self.allocations) if index is not None]
+        return (
+            len(self.allocations) == size
+            and {index for index in self.allocations if index is not None} == set(range(len(self.attributes)))
+            and sorted([*held, *self.unallocated]) == list(range(size))
+        )
+
+
+def new_block(cidr: Cidr, owner: object, claimed_at: str | None, sequence: int) -> Block:
+    """A block as its claimer creates it: all free, in ascending order. `sequence` is the claim's time in nanoseconds.
+
+    A recreated block thus never reuses the sequence numbers of the one before it.
+    """
+    size = cidr.size
+    return Block(cidr, str(owner), claimed_at, (None,) * size, tuple(range(size)), (), sequence, {})
