@@ -36,7 +36,7 @@ class Attribute(Value):
 
     @property
     def holder(self) -> str | None:
-        """The handle without the `\\r…` that old versions left at its end."""
+        r"""The handle without the `\r…` that old versions left at its end."""
         return None if self.handle is None else self.handle.partition("\r")[0]
 
 

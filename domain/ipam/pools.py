@@ -5,10 +5,17 @@ Invariant: choosing is a pure function of the stored pools, the node's and names
 
 from __future__ import annotations
 
-from domain.ipam.address import V4, Cidr
-from domain.resource import Metadata
+from domain.ipam.address import V4, Address, Cidr
+from domain.ipam.errors import IpamError
+from domain.resource import NO_LABELS, Metadata
 from domain.value import Value
+from domain.workload.selector import selects
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+AUTOMATIC = "Automatic"
 WORKLOAD, TUNNEL, LOAD_BALANCER = "Workload", "Tunnel", "LoadBalancer"
 DEFAULT_BLOCK_SIZE = {4: 26, 6: 122}
 
@@ -54,3 +61,80 @@ class Pool(Value):
     @property
     def uses(self) -> tuple[str, ...]:
         return self.allowed_uses or (WORKLOAD, TUNNEL)
+
+
+class PoolRequest(Value):
+    """What decides the choice of pools for one IP version.
+
+    `wanted` are the pools asked for by range, in the order asked; empty leaves the choice to the pools' own settings.
+    `namespace_labels` None means that no namespace is known. `longest_block` is the longest block prefix that can
+    still serve the request (shorter than 32/128 only where a host reserves addresses in each block).
+    """
+
+    version: int
+    node: str
+    node_labels: Mapping[str, str]
+    namespace_labels: Mapping[str, str] | None
+    wanted: tuple[Cidr, ...] = ()
+    use: str = WORKLOAD
+    longest_block: int = 128
+
+
+class PoolChoice(Value):
+    """`usable` pools may serve the request, in order; `selected` are those that select this node, whatever their use.
+
+    `enabled` are all enabled pools of the version.
+    """
+
+    usable: tuple[Pool, ...]
+    selected: tuple[Pool, ...]
+    enabled: tuple[Pool, ...]
+
+
+def enabled_pools(pools: Iterable[Pool], version: int) -> tuple[Pool, ...]:
+    """Pools of that version that may serve new allocations."""
+    return tuple(
+        pool
+        for pool in pools
+        if not pool.deleting
+        and not pool.disabled
+        and ("Allocatable", "False") not in pool.conditions
+        and pool.cidr is not None
+        and pool.cidr.version == version
+    )
+
+
+def pool_of(pools: Iterable[Pool], inside: Cidr | Address) -> Pool | None:
+    """The first pool that contains an address or a block."""
+    return next((pool for pool in pools if pool.cidr is not None and inside in pool.cidr), None)
+
+
+def choose_pools(pools: Iterable[Pool], request: PoolRequest) -> PoolChoice:
+    """Which pools may serve the request (spec: ipam 7). IpamError when none may, saying at which step they fell out."""
+    enabled = enabled_pools(pools, request.version)
+    table = {pool.cidr: pool for pool in enabled if pool.block_length <= request.longest_block}
+    if not table:
+        raise IpamError("cannot find a qualified ippool")
+    if request.wanted:
+        for cidr in request.wanted:
+            if cidr.network not in table:
+                raise IpamError(f"the given pool ({cidr}) does not exist, or is not enabled")
+        selected = tuple(table[cidr.network] for cidr in request.wanted)
+    else:
+        selected = tuple(pool for pool in enabled if _selects(pool, request))
+    if not selected:
+        raise IpamError(f"no configured Calico pools for node {request.node}")
+    if not request.use:
+        raise IpamError("must specify the intended use when assigning an IP")
+    usable = tuple(pool for pool in selected if request.use in pool.uses)
+    if not usable:
+        raise IpamError(f"cannot find a qualified ippool, no pools match the required use ({request.use})")
+    return PoolChoice(usable, selected, enabled)
+
+
+def _selects(pool: Pool, request: PoolRequest) -> bool:
+    return (
+        (pool.assignment_mode or AUTOMATIC) == AUTOMATIC
+        and selects(pool.node_selector, request.node_labels)
+        and selects(pool.namespace_selector, request.namespace_labels or NO_LABELS)
+    )
