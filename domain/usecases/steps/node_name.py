@@ -1,0 +1,49 @@
+"""Under which name this machine is known to Calico (spec: cni-plugin 2.4).
+
+All records of a machine hang on this name, so every plugin and verb decides it in the same order.
+
+Invariant: the same configuration and files give ADD and DEL the same name.
+"""
+
+from __future__ import annotations
+
+from domain.cni.errors import INTERNAL, CniError
+from ports.errors import PortError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.cni.netconf import NetConf
+    from ports.node import Node
+
+DEFAULT_FILE = "/var/lib/calico/nodename"
+
+
+def require_nodename_file(netconf: NetConf, node: Node) -> None:
+    """Refuse to work while calico-node, which leaves the file, has not run. The network plugin's check only.
+
+    The original demands the file even when `nodename` makes it useless; here it may be missing then, unless the
+    configuration names it.
+    """
+    superfluous = netconf.nodename != "" and netconf.nodename_file == ""
+    if netconf.nodename_file_optional or superfluous:
+        return
+    path = netconf.nodename_file or DEFAULT_FILE
+    if not node.exists(path):
+        hint = "check that the calico/node container is running and has mounted /var/lib/calico/"
+        raise CniError(INTERNAL, f"stat {path}: no such file or directory: {hint}")
+
+
+def node_name(netconf: NetConf, node: Node) -> str:
+    """`nodename`, else the file's content, else `hostname`, else the system's host name in lower case; "" without any.
+
+    White space around the file's content does not count (the original takes it for a part of the name). A file that
+    cannot be read counts as absent.
+    """
+    return netconf.nodename or _from_file(netconf, node) or netconf.hostname or node.host_name().strip().lower()
+
+
+def _from_file(netconf: NetConf, node: Node) -> str:
+    try:
+        return node.read(netconf.nodename_file or DEFAULT_FILE).strip()
+    except PortError:
+        return ""

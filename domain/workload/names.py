@@ -1,0 +1,135 @@
+"""Names of WorkloadEndpoints: an identity as one text, and back (spec: cni-plugin 3).
+
+A name has four segments joined by `-`, and each `-` inside a segment is doubled. A prefix (what is known of an
+identity, plus a trailing `-`) finds all endpoints of a workload, but a text prefix also finds strangers, so every
+find is checked with `name_matches`.
+
+Invariant: `split_name(full_name(identity))` gives the identity's segments.
+"""
+
+from __future__ import annotations
+
+from domain.workload.identity import CNI, KUBERNETES, LIBNETWORK, Identity
+
+SEGMENTS = 4
+
+
+class InvalidField(ValueError):
+    """An identifier that cannot be used. `str()` is `error with field <field> = '<value>' (<reason>)`."""
+
+    def __init__(self, field: str, value: str | None, reason: str) -> None:
+        shown = "" if value is None else f" = '{value}'"
+        super().__init__(f"error with field {field}{shown} ({reason})")
+        self.field = field
+        self.reason = reason
+
+
+def segments(identity: Identity) -> tuple[tuple[str, str], ...]:
+    """The four (field name, text) that make up the name; the third depends on the orchestrator."""
+    third = {
+        KUBERNETES: ("pod", identity.pod),
+        CNI: ("containerID", identity.container_id),
+        LIBNETWORK: ("workload", LIBNETWORK),
+    }.get(identity.orchestrator, ("workload", identity.workload))
+    return (
+        ("node", identity.node),
+        ("orchestrator", identity.orchestrator),
+        third,
+        ("endpoint", identity.endpoint),
+    )
+
+
+def _required_segments(identity: Identity) -> tuple[tuple[str, str], ...]:
+    if not identity.node:
+        raise InvalidField("node", None, "field should be assigned")
+    return segments(identity)
+
+
+def _escaped(field: str, text: str) -> str:
+    if text.startswith("-"):
+        raise InvalidField(field, text, "field must not begin with a '-'")
+    if text.endswith("-"):
+        raise InvalidField(field, text, "field must not end with a '-'")
+    return text.replace("-", "--")
+
+
+def full_name(identity: Identity) -> str:
+    """`node--1-k8s-pod--name-eth0`. InvalidField for the first segment that is missing or has a dash at an end."""
+    parts: list[str] = []
+    for field, text in _required_segments(identity):
+        if not text:
+            raise InvalidField(field, text, "field should be assigned")
+        parts.append(_escaped(field, text))
+    return "-".join(parts)
+
+
+def name_prefix(identity: Identity) -> str:
+    """What all names of the identity begin with: up to its first missing segment, with a trailing dash.
+
+    The full name, without that dash, when no segment is missing. InvalidField without a node or for bad dashes.
+    """
+    parts: list[str] = []
+    for field, text in _required_segments(identity):
+        if not text:
+            return "-".join(parts) + "-"
+        parts.append(_escaped(field, text))
+    return "-".join(parts)
+
+
+def split_name(name: str) -> tuple[str, ...]:
+    """The unescaped segments of any text, however many; a trailing dash leaves an empty last one."""
+    parts: list[str] = []
+    begin = 0
+    at = 1  # a segment has at least one character, so the first one separates nothing
+    while at < len(name):
+        if name[at] != "-":
+            at += 1
+        elif name[at + 1 : at + 2] == "-":
+            at += 2
+        else:
+            parts.append(name[begin:at])
+            begin = at = at + 1
+    parts.append(name[begin:])
+    return tuple([part.replace("--", "-") for part in parts])
+
+
+def split_strictly(name: str, count: int) -> tuple[str, ...] | None:
+    """The segments if there are exactly `count` of them, else None."""
+    if len(name) < 2 * count - 1:
+        return None
+    parts = split_name(name)
+    return parts if len(parts) == count else None
+
+
+def name_matches(identity: Identity, name: str) -> bool:
+    """Whether a name is one of the identity's: every segment that the identity knows is the name's.
+
+    An identity without orchestrator matches nothing, since what its name's third segment means is unknown.
+    InvalidField without a node.
+    """
+    wanted = _required_segments(identity)
+    parts = split_strictly(name, SEGMENTS)
+    if parts is None or not identity.orchestrator:
+        return False
+    return all(text in ("", part) for (_, text), part in zip(wanted, parts))
+
+
+def parse_name(name: str) -> Identity:
+    """The identity that a name or a prefix spells, as far as it goes (namespace excepted, which no name holds).
+
+    ValueError for an empty text and for more segments than a name has.
+    """
+    if not name:
+        raise ValueError("Cannot parse empty string")
+    parts = split_name(name)
+    if len(parts) > SEGMENTS:
+        raise ValueError(f"Error parsing {name}, verify that WorkloadEndpoint name is correct")
+    node, orchestrator, third, endpoint = (*parts, "", "", "")[:SEGMENTS]
+    identity = Identity(orchestrator=orchestrator, node=node, endpoint=endpoint)
+    if orchestrator == KUBERNETES:
+        return identity.replace(pod=third)
+    if orchestrator == CNI:
+        return identity.replace(container_id=third)
+    if orchestrator == LIBNETWORK:
+        return identity
+    return identity.replace(workload=third)
