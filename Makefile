@@ -1,0 +1,63 @@
+# Every way to build, test and try tortie. `make help` lists the targets.
+#
+# Nothing here needs more than Python 3.11, make, git and a POSIX shell with bash; packaging/bootstrap.sh installs the
+# rest from requirements.lock into .venv, again only when that file or the interpreter changes.
+
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+MACHINE := $(shell uname -m)
+ARCH ?= $(or $(patsubst x86_64,amd64,$(filter x86_64,$(MACHINE))),$(patsubst aarch64,arm64,$(filter aarch64,$(MACHINE))),$(MACHINE))
+BIN := bin/$(ARCH)
+PYTEST := $(VENV)/bin/python -m pytest
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := all
+.NOTPARALLEL:
+.PHONY: all help bootstrap build install unit lint integration demo test bench lock clean
+
+all: build unit  ## build, then run the unit tests (this is plain `make`)
+
+help:  ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */\1\t/' | \
+	  awk -F'\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+demo: build  ## network two containers, ping, break a route, clean up (root)
+	@packaging/bootstrap.sh tools "make demo"
+	@$(VENV)/bin/python packaging/demo.py --bin $(BIN)
+
+test:  ## everything: build, lint, unit, integration, demo (root)
+	@packaging/check.sh
+
+unit: bootstrap  ## unit tests, with the branch coverage that domain and ports must have
+	$(PYTEST) tests/unit --cov --cov-report=term $(PYTEST_ARGS)
+
+integration: build  ## tests on the real kernel and real processes (root)
+	@packaging/bootstrap.sh tools "make integration"
+	TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) tests/integration $(PYTEST_ARGS)
+
+lint: bootstrap  ## formatting, lint, types, import rules
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/mypy packaging/*.py
+	$(VENV)/bin/lint-imports
+
+build: bootstrap  ## fill bin/$ARCH with calico, calico-ipam and tortie
+	@$(VENV)/bin/python packaging/bundle.py build --lock requirements.lock $(BIN)
+
+install: build  ## copy them to $DESTDIR/opt/cni/bin
+	@$(VENV)/bin/python packaging/bundle.py install $(BIN) "$(DESTDIR)/opt/cni/bin"
+
+bench: build  ## time cold starts beside a bare interpreter; with root, ADD and DEL too
+	@$(VENV)/bin/python packaging/bench.py --bin $(BIN)
+
+lock:  ## choose the newest allowed dependencies and write requirements.lock
+	@packaging/lock.sh
+
+clean:  ## remove what the other targets made
+	rm -rf bin build dist .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+bootstrap:
+	@PYTHON="$(PYTHON)" packaging/bootstrap.sh venv

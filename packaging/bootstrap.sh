@@ -1,0 +1,74 @@
+#!/bin/bash
+# Brings the machine to where the make targets can run. Safe to call again and again: it does only what is missing.
+#
+#   bootstrap.sh venv          .venv from requirements.lock (again when the lock file or the interpreter changed)
+#   bootstrap.sh tools NAME    what tests and demo on the real kernel use; NAME is who asks, for the message
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+VENV=.venv
+LOCK=requirements.lock
+STAMP=$VENV/.tortie-stamp
+
+say() { printf '== %s\n' "$*"; }
+fail() {
+    printf '\n!! %s\n' "$@" >&2
+    exit 1
+}
+
+apt_install() { # package...
+    [ "$(id -u)" = 0 ] || fail "missing Debian packages: $*. Install them, or run this as root."
+    command -v apt-get >/dev/null || fail "missing: $* (Debian's names), and there is no apt-get to install them with."
+    say "Installing Debian packages: $*"
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get install -y -q --no-install-recommends "$@" || {
+        say "Refreshing the package lists"
+        apt-get update -q && apt-get install -y -q --no-install-recommends "$@"
+    } || fail "could not install: $*"
+}
+
+# A `python3` on PATH may be a version manager's shim; the environment is made with the interpreter behind it.
+find_python() {
+    command -v "${PYTHON:-python3}" >/dev/null || apt_install python3 >&2
+    "${PYTHON:-python3}" -c '
+import os, sys
+if sys.version_info < (3, 11):
+    sys.exit("Python 3.11 or later is needed; this is " + sys.version.split()[0] + " (choose another with PYTHON=...)")
+print(os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable))'
+}
+
+make_venv() {
+    local python wanted
+    python=$(find_python) || fail "no usable Python."
+    wanted="$("$python" -V) $python $(sha256sum <"$LOCK")"
+    [ -x $VENV/bin/python ] && [ "$(cat $STAMP 2>/dev/null)" = "$wanted" ] && return 0
+
+    if ! { [ -x $VENV/bin/python ] && [ "$($VENV/bin/python -V)" = "$("$python" -V)" ] &&
+        $VENV/bin/python -m pip --version >/dev/null 2>&1; }; then
+        "$python" -c 'import venv, ensurepip' 2>/dev/null || apt_install python3-venv
+        say "Creating $VENV with $("$python" -V)"
+        "$python" -m venv --clear $VENV
+    fi
+    say "Installing $(grep -c '^[A-Za-z0-9]' "$LOCK") pinned packages into $VENV (once; pip keeps its downloads)"
+    $VENV/bin/python -m pip install --disable-pip-version-check --no-input --progress-bar off --require-hashes -r "$LOCK" |
+        awk '/^Collecting / { printf "   [%d] %s\n", ++n, $2; fflush() }
+             /^(Installing|Building|  Building|Successfully)/ { print "   " substr($0, 1, 100); fflush() }'
+    printf '%s' "$wanted" >$STAMP
+}
+
+# What tests/integration and the demo call from outside: ip, ping, ps, and host-local as a foreign IPAM plugin.
+find_tools() { # who asks
+    [ "$(id -u)" = 0 ] || fail "$1 NEEDS ROOT: it makes network namespaces and links. Nothing was run."
+    local missing=()
+    command -v ip >/dev/null || missing+=(iproute2)
+    command -v ping >/dev/null || missing+=(iputils-ping)
+    command -v ps >/dev/null || missing+=(procps)
+    [ -x /usr/lib/cni/host-local ] || missing+=(containernetworking-plugins)
+    [ ${#missing[@]} = 0 ] || apt_install "${missing[@]}"
+}
+
+case "${1:-}" in
+venv) make_venv ;;
+tools) find_tools "${2:-this}" ;;
+*) fail "usage: bootstrap.sh venv | tools NAME" ;;
+esac

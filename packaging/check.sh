@@ -1,0 +1,33 @@
+#!/bin/bash
+# `make test`: runs every stage, goes on after a failed one, and ends with what each of them said.
+# The exit code is 0 only if all stages passed.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+logs=build/check
+mkdir -p $logs
+failed=()
+summary=()
+
+stage() { # target
+    local started=$SECONDS verdict=passed closing
+    printf '\n===== make %s =====\n' "$1"
+    "${MAKE:-make}" --no-print-directory "$1" 2>&1 | tee "$logs/$1.log"
+    [ "${PIPESTATUS[0]}" = 0 ] || { verdict=FAILED && failed+=("$1"); }
+    closing=$(grep -aE '^=+ .*(passed|failed|error|no tests ran).* in [0-9.]+s' "$logs/$1.log" | tail -n 1)
+    summary+=("$(printf '%-12s %s in %d s' "$1" "$verdict" $((SECONDS - started)))")
+    [ -z "$closing" ] || summary+=("  $closing")
+}
+
+stage build
+if [ ${#failed[@]} = 0 ]; then
+    for target in lint unit integration demo; do stage "$target"; done
+fi
+
+printf '\n===== make test =====\n'
+printf '%s\n' "${summary[@]}"
+if [ ${#failed[@]} != 0 ]; then
+    printf 'RESULT: FAILED (%s)\n' "${failed[*]}"
+    exit 1
+fi
+echo 'RESULT: all stages passed'
