@@ -12,49 +12,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from domain.ipam.address import Address, Cidr
-from domain.resource import NO_LABELS
 from domain.value import Value
-from domain.workload.endpoint import Port
+from domain.workload.attachment import Attachment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ports.deadline import Deadline
-
-
-class Attachment(Value):
-    """What is wanted for one container interface.
-
-    `netns` is the path in CNI_NETNS, `ifname` the name inside, `host_name` the name wanted on the host. `addresses`
-    are as IPAM gave them; `gateways` run parallel to them (None where IPAM gave none). `routes` are the destinations
-    to be reached through the pod's gateway. `mtu` 0 leaves the kernel's default. `mac` None leaves the kernel's;
-    otherwise it is the text of the hwAddr annotation. `device_type` is "", veth or netkit. With `replace_host_link`
-    a leftover host device of that name goes even if its peer lives in another namespace.
-    """
-
-    netns: str
-    ifname: str
-    host_name: str
-    addresses: tuple[Cidr, ...]
-    routes: tuple[Cidr, ...]
-    gateways: tuple[Address | None, ...] = ()
-    mtu: int = 0
-    num_queues: int = 1
-    device_type: str = ""
-    mac: str | None = None
-    allow_ip_forwarding: bool = False
-    host_routes: bool = True
-    replace_host_link: bool = False
-    name: str = ""
-    namespace: str = ""
-    labels: Mapping[str, str] = NO_LABELS
-    annotations: Mapping[str, str] = NO_LABELS
-    endpoint: str = ""
-    node: str = ""
-    orchestrator: str = ""
-    pod: str = ""
-    ports: tuple[Port, ...] = ()
 
 
 class Connected(Value):
@@ -87,12 +50,16 @@ class Dataplane(ABC):
     """Errors: `ports.errors.Refused` with the text for the user; `Expired` past the deadline."""
 
     @abstractmethod
-    def examine(self, netns: str, ifname: str, deadline: Deadline) -> None:
+    def examine(
+        self, netns: str, ifname: str, deadline: Deadline, host_name: str = "", *, replace_host_link: bool = False
+    ) -> None:
         """Refuse, before anything is allocated, what `connect` could not do.
 
         The path is not a network namespace: `failed to Statfs "<p>": <err>` or `unknown FS magic on "<p>": <hex>`.
-        It is our own: code 8 `plugin's netns and netns from CNI_NETNS should not be the same`. A device of that
-        name is in it that no leftover pair of ours explains: `file exists`-style text naming the device.
+        It is our own: code 8 `plugin's netns and netns from CNI_NETNS should not be the same`. A device named
+        `ifname` is in it that is not the other end of the host's `host_name`: `file exists`-style text naming device
+        and namespace. The host's `host_name` has its other end elsewhere in a live namespace, and
+        `replace_host_link` is not given: a text naming both.
         """
 
     @abstractmethod
