@@ -1,0 +1,69 @@
+"""Take free addresses of one block for a holder: count the handle up, then write the block.
+
+A write whose reply was lost may have happened: the block is read again, and if it holds our very attribute (its
+timestamp is this call's own) the addresses are ours and are adopted.
+
+Invariant: the handle always counts at least what the block holds for it; a conflict counts down before it counts up
+again, so that a DEL of the same handle in between is not undone.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.errors import StillContended
+from domain.ipam.request import AssignRequest, Taken
+from domain.usecases.steps.claim_block import rewrite
+from domain.usecases.steps.count_handle import decrement, increment
+from domain.usecases.steps.work import MAX_TRIES
+from domain.value import Value
+from ports.errors import Conflict, Missing, PortError, Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.ipam.address import Cidr
+    from domain.ipam.block import Block
+    from domain.usecases.steps.work import Work
+    from ports.datastore import Stored
+
+
+class Want(Value):
+    """`count` addresses outside the `reserved` ranges. With `affine` only while the block is the requester's own."""
+
+    request: AssignRequest
+    count: int
+    reserved: tuple[Cidr, ...]
+    cooldown: int
+    affine: bool
+
+
+def take_addresses(work: Work, stored: Stored[Block], want: Want) -> tuple[Taken, ...]:
+    """As many of the wanted addresses as the block has; none if it is full, gone, or no longer ours."""
+    before = _ours(stored.record, want)
+    found: Stored[Block] | None = stored
+    for _ in range(MAX_TRIES):
+        if found is None or (want.affine and found.record.affinity != str(want.request.owner)):
+            return ()
+        block = found.record.collect(work.clock.now(), want.cooldown)
+        ordinals = block.free(want.reserved)[: want.count]
+        if not ordinals:
+            return ()
+        increment(work, want.request.handle, block.cidr, len(ordinals), want.request.max_per_handle)
+        failure: PortError | None = None
+        try:
+            found = rewrite(work, found, block.take(ordinals, want.request.attribute))
+        except (Unavailable, Conflict, Missing) as error:
+            failure = error
+            found = work.datastore.get(stored.key, work.deadline)
+        ours = (_ours(found.record, want) if found else frozenset()) - before
+        if len(ours) < len(ordinals):
+            decrement(work, want.request.handle, block.cidr, len(ordinals) - len(ours))
+        if found is not None and ours:
+            return tuple(Taken(block.cidr, ordinal, found.record.sequences[ordinal]) for ordinal in sorted(ours))
+        if isinstance(failure, Unavailable):
+            raise failure
+    raise StillContended(stored.key)
+
+
+def _ours(block: Block, want: Want) -> frozenset[int]:
+    """Ordinals that hold exactly this call's attribute."""
+    attribute = want.request.attribute
+    return frozenset(ordinal for ordinal in block.held_by(want.request.handle) if block.holder(ordinal) == attribute)
