@@ -12,8 +12,12 @@ from __future__ import annotations
 
 from domain.cni.errors import INVALID_CONFIG, CniError
 from domain.ipam.address import Cidr
-from domain.json_text import Json, dumps, parse
+from domain.json_text import dumps, parse
 from domain.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.json_text import Json
 
 PLUGIN = "azure-vnet-ipam"
 STATE_DIRECTORY = "/var/run/calico/azure/networks"

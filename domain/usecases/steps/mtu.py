@@ -28,9 +28,9 @@ def device_mtu(netconf: NetConf, node: Node, log: Log) -> int:
 def _from_file(node: Node, log: Log, *, required: bool) -> int:
     try:
         text = node.read(MTU_FILE)
-    except Missing:
+    except Missing as error:
         if required:
-            raise _unreadable(f"open {MTU_FILE}: no such file or directory") from None
+            raise _unreadable(str(error)) from error
         log.debug("No MTU file", path=MTU_FILE)
         return 0
     except PortError as error:
