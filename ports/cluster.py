@@ -1,7 +1,6 @@
 """The orchestrator's own objects: what Kubernetes says about pods, namespaces and nodes.
 
-Only Kubernetes workloads ask. Without a configured cluster every verb raises `BadConfiguration` with the text
-`invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable`.
+Only Kubernetes workloads ask. Without a configured cluster every verb raises `BadConfiguration(NOT_CONFIGURED)`.
 """
 
 from __future__ import annotations
@@ -13,6 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ports.deadline import Deadline
+
+NOT_CONFIGURED = (
+    "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable"
+)
 
 
 class Cluster(ABC):

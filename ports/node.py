@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from ports.errors import Missing, PortError
+
+
+class MissingFile(Missing):
+    """`open <path>: no such file or directory`, as Go says it; `key` is the path."""
+
+    def __init__(self, path: str) -> None:
+        PortError.__init__(self, f"open {path}: no such file or directory")
+        self.key = path
+
 
 class Node(ABC):
     @abstractmethod
@@ -14,7 +24,7 @@ class Node(ABC):
     def read(self, path: str) -> str:
         """A whole small text file, undecodable bytes replaced.
 
-        Missing: `ports.errors.Missing`. Anything else (permission, a directory, over 1 MiB): `ports.errors.Refused`.
+        Missing: `MissingFile`. Anything else (permission, a directory, over 1 MiB): `ports.errors.Refused`.
         Texts are Go's: `open <path>: no such file or directory`.
         """
 
@@ -31,4 +41,4 @@ class Node(ABC):
 
     @abstractmethod
     def remove(self, path: str) -> None:
-        """Delete a file; a missing one is fine."""
+        """Delete a file; a missing one is fine. `ports.errors.Unavailable` when it stays."""

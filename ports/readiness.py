@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+from domain.cni.gate_url import shown
+from ports.errors import Refused
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ports.deadline import Deadline
+
+PROBE_EVERY = 5.0  # seconds from one probe of a gate to the next; also what one probe may take
+
+
+def refused_url(url: str, why: object) -> Refused:
+    """The error for a gate that is neither an absolute URI nor an absolute path."""
+    return Refused(f"invalid URL set for ReadinessGates:{shown(url)} Error:{why}")
 
 
 class Readiness(ABC):

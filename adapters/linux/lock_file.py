@@ -1,0 +1,110 @@
+"""The host lock: `flock(2)` on the file that the original's processes use too (spec: ipam 3.3).
+
+The kernel frees it when the holder dies, so nothing is ever left behind and the file stays. Waiting polls: a blocking
+`flock` could only be given a limit by a timer signal, and signals belong to the entrypoint.
+
+Invariant: the block always runs, locked if at all possible; the file has the mode written here whatever
+the umask is.
+"""
+
+from __future__ import annotations
+
+import os
+from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
+
+from adapters.linux.directory import make_directory
+from adapters.linux.errno_text import reason
+from ports.lock import Lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from ports.clock import Clock
+    from ports.deadline import Deadline
+    from ports.log import Log
+
+DEFAULT_PATH = "/var/run/calico/ipam.lock"
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_FILE_MODE = 0o600
+_FIRST_SLEEP = 0.0005
+_LONGEST_SLEEP = 0.01
+
+
+class LockFile(Lock):
+    """`path` "" means the original's own lock file."""
+
+    def __init__(self, path: str, clock: Clock, log: Log) -> None:
+        self.path = path or DEFAULT_PATH
+        self.clock = clock
+        self.log = log
+
+    def held(self, deadline: Deadline) -> _Held:
+        return _Held(self, deadline)
+
+
+class _Held:
+    def __init__(self, lock: LockFile, deadline: Deadline) -> None:
+        self._lock = lock
+        self._deadline = deadline
+        self._fd = -1
+
+    def __enter__(self) -> bool:
+        lock = self._lock
+        try:
+            self._fd = _open(lock.path)
+            if self._wait():
+                return True
+            lock.log.warning("The host lock is held by others for too long, going on without it", path=lock.path)
+        except (OSError, ValueError) as error:
+            lock.log.warning("Cannot use the host lock, going on without it", path=lock.path, error=reason(error))
+        except BaseException:  # a termination signal while waiting
+            self._close()
+            raise
+        self._close()
+        return False
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._fd >= 0:
+            # Closing alone would not unlock while a child that is about to exec still has the descriptor.
+            flock(self._fd, LOCK_UN)
+        self._close()
+
+    def _wait(self) -> bool:
+        clock = self._lock.clock
+        pause = _FIRST_SLEEP
+        while True:
+            try:
+                flock(self._fd, LOCK_EX | LOCK_NB)
+            except BlockingIOError:
+                now = clock.monotonic()
+                if self._deadline.passed(now):
+                    return False
+                clock.sleep(min(pause, self._deadline.left(now)))
+                pause = min(pause * 2, _LONGEST_SLEEP)
+            else:
+                return True
+
+    def _close(self) -> None:
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+
+def _open(path: str) -> int:
+    try:
+        fd = os.open(path, _FLAGS, _FILE_MODE)
+    except FileNotFoundError:
+        make_directory(os.path.dirname(path))
+        fd = os.open(path, _FLAGS, _FILE_MODE)
+    try:
+        if os.fstat(fd).st_mode & 0o7777 != _FILE_MODE:
+            os.fchmod(fd, _FILE_MODE)
+    except PermissionError:
+        pass  # somebody else's file: as good a lock as any
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
