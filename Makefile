@@ -24,7 +24,7 @@ help:  ## show this list
 
 demo: build  ## network two containers, ping, break a route, clean up (root)
 	@packaging/bootstrap.sh tools "make demo"
-	@$(VENV)/bin/python packaging/demo.py --bin $(BIN)
+	@$(VENV)/bin/python packaging/demo.py
 
 test:  ## everything: build, lint, unit, integration, demo (root)
 	@packaging/check.sh
