@@ -1,9 +1,10 @@
 """JSON in and out, the way the original spells it, without loading `json` (14 ms: it imports `re` and `enum`).
 
-Reading keeps integers exact and rejects what Go's decoder rejects (NaN, Infinity, trailing text). Writing gives Go's
-text: keys in the order given, `<`, `>`, `&`, U+2028 and U+2029 escaped, everything else as itself.
+Reading keeps numbers exact, in spelling too, and rejects what Go's decoder rejects (NaN, Infinity, trailing text), in
+its words. Writing gives Go's text: keys in the order given, `<`, `>`, `&`, U+2028 and U+2029 escaped, everything else
+as itself.
 
-Invariant: `parse(dumps(x)) == x` for every x made of dict, list, str, int, float, bool and None.
+Invariant: `parse(dumps(x)) == x` for every x made of dict, list, str, int, finite float, bool and None.
 """
 
 from __future__ import annotations
@@ -20,19 +21,62 @@ _WHITE = " \t\n\r"
 _MARKUP = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
+# How the C core begins its complaint, and how Go's decoder ends its own about the same character.
+_COMPLAINTS = (
+    ("Expecting property name", "looking for beginning of object key string"),
+    ("Expecting ':'", "after object key"),
+    ("Expecting ','", "after array element or object key:value pair"),
+    ("Invalid control character", "in string literal"),
+    ("Invalid \\escape", "in string escape code"),
+    ("Invalid \\u", "in \\u hexadecimal character escape"),
+)
+_BAD_VALUE = "looking for beginning of value"
+
+
 class JsonError(ValueError):
-    """The text is not JSON; the message says why and, where known, at which character."""
+    """The text is not JSON; the message says why and at which character, in Go's words."""
+
+
+class Fraction(float):
+    """A number with a fraction or an exponent; it remembers its spelling, so that it is written back unchanged."""
+
+    __slots__ = ("_spelling",)
+    _spelling: str
+
+    def __new__(cls, spelling: str) -> Fraction:
+        self = super().__new__(cls, spelling)
+        self._spelling = spelling
+        return self
+
+    def __repr__(self) -> str:
+        return self._spelling
+
+
+def kind_of(value: Json) -> str:
+    """What Go's decoder calls a value in its errors: `string`, `number`, `bool`, `array`, `object` or `null`."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, (int, float)):
+        return "number"
+    return {str: "string", list: "array", dict: "object"}[type(value)]
 
 
 def _refuse_constant(name: str) -> float:
-    raise JsonError(f"invalid character {name[0]!r} looking for beginning of value")
+    raise _unexpected(name[0], _BAD_VALUE)
+
+
+def _unexpected(character: str, where: str) -> JsonError:
+    shown = {"'": "'\\''", '"': "'\"'"}.get(character) or repr(character)
+    return JsonError(f"invalid character {shown} {where}")
 
 
 class _Rules:
     strict = True
     object_hook = None
     object_pairs_hook = None
-    parse_float = float
+    parse_float = Fraction
     parse_int = int
     parse_constant = staticmethod(_refuse_constant)
 
@@ -49,25 +93,38 @@ def _scanned(text: str, start: int) -> tuple[Json, int]:
         return _scan(text, start)
 
 
+def _explained(text: str, error: ValueError) -> JsonError:
+    """The C core's complaint in Go's words."""
+    complaint, at = str(error), getattr(error, "pos", None)
+    if at is None:  # an integer of thousands of digits
+        return JsonError(complaint)
+    if at >= len(text.rstrip(_WHITE)) or complaint.startswith("Unterminated string"):
+        return JsonError("unexpected end of JSON input")
+    for beginning, where in _COMPLAINTS:
+        if complaint.startswith(beginning):
+            return _unexpected(text[at], where)
+    return JsonError(complaint)
+
+
 def parse(text: str) -> Json:
     """The value a JSON text spells. JsonError for anything else, an empty text included."""
     start = len(text) - len(text.lstrip(_WHITE))
-    end_of_text = len(text.rstrip(_WHITE))
     try:
         found, end = _scanned(text, start)
     except RecursionError:
         raise JsonError("exceeded max depth") from None
-    except (StopIteration, ValueError) as error:
-        if isinstance(error, JsonError):
-            raise
-        at = int(error.value) if isinstance(error, StopIteration) else getattr(error, "pos", 0)
-        if at >= end_of_text:
+    except StopIteration as error:
+        at = int(error.value)
+        if at >= len(text.rstrip(_WHITE)):
             raise JsonError("unexpected end of JSON input") from None
-        why = "looking for beginning of value" if isinstance(error, StopIteration) else f"({error})"
-        raise JsonError(f"invalid character {text[at]!r} at offset {at + 1} {why}") from None
-    rest = text[end:].strip(_WHITE)
+        raise _unexpected(text[at], _BAD_VALUE) from None
+    except JsonError:
+        raise
+    except ValueError as error:
+        raise _explained(text, error) from None
+    rest = text[end:].lstrip(_WHITE)
     if rest:
-        raise JsonError(f"invalid character {rest[0]!r} after top-level value")
+        raise _unexpected(rest[0], "after top-level value")
     return found
 
 

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from domain.json_text import dumps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.json_text import Json
+
 INCOMPATIBLE_VERSION = 1
 UNSUPPORTED_FIELD = 2
 UNKNOWN_CONTAINER = 3
@@ -23,3 +29,11 @@ class CniError(Exception):
         self.code = code
         self.message = message
         self.details = details
+
+
+def error_text(error: CniError) -> str:
+    """What goes to stdout: indented by four, no newline at the end."""
+    answer: dict[str, Json] = {"code": error.code, "msg": error.message}
+    if error.details:
+        answer["details"] = error.details
+    return dumps(answer, indent=4)

@@ -1,18 +1,37 @@
 """The network configuration on stdin, as values: every field with its type, default and error (spec: cni-plugin 2).
 
-Keys match case-insensitively, an exact match preferred; unknown keys are ignored; `null` leaves the default.
+The tables at the end say where each key's value goes and which type it must have; `json_fields` has the rules of
+matching. Types are checked for all keys, also those that another dataplane or the other plugin uses.
 
 Invariant: past this module nobody looks at the JSON again; texts passed on to other plugins are the original text.
 """
 
 from __future__ import annotations
 
+from domain.cni.errors import INTERNAL, CniError
+from domain.cni.json_fields import (
+    flag,
+    integer,
+    members,
+    read_fields,
+    section,
+    sections,
+    text,
+    text_or_flag,
+    texts,
+    unsigned,
+)
+from domain.json_text import JsonError, dumps, kind_of, parse
 from domain.resource import NO_LABELS
 from domain.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
+
+    from domain.cni.json_fields import Fields
+    from domain.json_text import Json
 
 
 class IpamSettings(Value):
@@ -42,12 +61,22 @@ class KubernetesSettings(Value):
     node_name: str = ""
 
 
+class RuntimeDns(Value):
+    """`runtimeConfig.dns`: what the runtime wants in the container; only Windows uses it."""
+
+    servers: tuple[str, ...] = ()
+    domain: str = ""
+    searches: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+
 class NetConf(Value):
     """One field per key of spec 2.1 and 2.2, under the key's own name where Python allows it.
 
     `dataplane_options` holds the string-valued options; `dataplane_type` is None when `dataplane_options.type` is
-    absent. `mesos_labels` are (key, value) in the order given. `prev_result` is the raw JSON text of `prevResult`
-    ("" if absent). `host_local_routes` and the like are parsed by who needs them, from the original text.
+    absent, and a text that names no dataplane when it is no string. `mesos_labels` are (key, value) in the order
+    given. `prev_result` is the JSON text of `prevResult` ("" if absent). host-local's own settings are read by who
+    needs them, from the original text.
     """
 
     cni_version: str = ""
@@ -90,6 +119,10 @@ class NetConf(Value):
     log_file_max_age: int = 0
     log_file_max_count: int = 0
     windows_use_single_network: bool = False
+    windows_disable_default_deny_all_policy: bool = False
+    windows_loopback_dsr: bool = False
+    windows_pod_deletion_timestamp_timeout: int = 0
+    runtime_dns: RuntimeDns = RuntimeDns()
     ipam: IpamSettings = IpamSettings()
     policy: PolicySettings = PolicySettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
@@ -99,3 +132,183 @@ class NetConf(Value):
     mesos_network_name: str = ""
     mesos_labels: tuple[tuple[str, str], ...] = ()
     prev_result: str = ""
+
+
+def parse_netconf(netconf_text: str) -> NetConf:
+    """CniError 999 `failed to load netconf: <why>` for what is not JSON or has a member of a wrong type."""
+    try:
+        document = parse(netconf_text)
+    except JsonError as error:
+        raise CniError(INTERNAL, f"failed to load netconf: {error}") from None
+    return read_netconf(document)
+
+
+def read_netconf(document: Json) -> NetConf:
+    """The same from JSON that is parsed already. `null` is a configuration that says nothing."""
+    if document is None:
+        return NetConf()
+    if not isinstance(document, dict):
+        why = f"json: cannot unmarshal {kind_of(document)} into Go value of type types.NetConf"
+        raise CniError(INTERNAL, f"failed to load netconf: {why}")
+    try:
+        found = read_fields(document, _NETCONF, "NetConf")
+    except ValueError as error:
+        raise CniError(INTERNAL, f"failed to load netconf: {error}") from None
+    for spread in _SPREAD:
+        found.update(found.pop(spread, {}))
+    return NetConf(**found)
+
+
+def _raw(value: Json, _where: str) -> str:
+    return dumps(value)
+
+
+def _spread(found: dict[str, Any]) -> dict[str, Any]:
+    return found
+
+
+def _section(name: str, fields: Fields, build: Any, go_type: str) -> Any:
+    return section(fields, build, go_type, f"{name}.")
+
+
+def _go_text(value: Json) -> str:
+    """How the original names, in an error, an option that should have been a text."""
+    return "<nil>" if value is None else value if isinstance(value, str) else dumps(value)
+
+
+def _dataplane(value: Json, where: str) -> dict[str, Any]:
+    options = members(value, where)
+    chosen = {"dataplane_type": _go_text(options["type"])} if "type" in options else {}
+    return {**chosen, "dataplane_options": {key: item for key, item in options.items() if isinstance(item, str)}}
+
+
+def _mesos(found: dict[str, Any]) -> dict[str, Any]:
+    """Three nested objects come down to a name and a list of labels."""
+    info: dict[str, Any] = found.get("mesos", {}).get("info", {})
+    labels: tuple[tuple[str, str], ...] = info.get("labels", {}).get("labels", ())
+    return {"mesos_network_name": info.get("name", ""), "mesos_labels": labels}
+
+
+# Names that several keys spread over fields of NetConf, each read as a mapping of those fields.
+_SPREAD = ("dataplane", "feature_control", "container_settings", "args", "runtime_config")
+
+_IPAM: Fields = {
+    "type": ("type", text),
+    "Name": ("name", text),
+    "subnet": ("subnet", text),
+    "assign_ipv4": ("assign_ipv4", text_or_flag),
+    "assign_ipv6": ("assign_ipv6", text_or_flag),
+    "ipv4_pools": ("ipv4_pools", texts),
+    "ipv6_pools": ("ipv6_pools", texts),
+}
+# The original's type has no name, so Go prints all of it (recorded in the answer to `"ipam": "x"`).
+_IPAM_GO_TYPE = (
+    'struct { Name string; Type string "json:\\"type\\""; Subnet string "json:\\"subnet\\""; '
+    'AssignIpv4 *string "json:\\"assign_ipv4\\""; AssignIpv6 *string "json:\\"assign_ipv6\\""; '
+    'IPv4Pools []string "json:\\"ipv4_pools,omitempty\\""; IPv6Pools []string "json:\\"ipv6_pools,omitempty\\"" }'
+)
+_POLICY: Fields = {
+    "type": ("type", text),
+    "k8s_api_root": ("k8s_api_root", text),
+    "k8s_auth_token": ("k8s_auth_token", text),
+    "k8s_client_certificate": ("k8s_client_certificate", text),
+    "k8s_client_key": ("k8s_client_key", text),
+    "k8s_certificate_authority": ("k8s_certificate_authority", text),
+}
+_KUBERNETES: Fields = {
+    "kubeconfig": ("kubeconfig", text),
+    "k8s_api_root": ("k8s_api_root", text),
+    "node_name": ("node_name", text),
+}
+_FEATURES: Fields = {"ip_addrs_no_ipam": ("ip_addrs_no_ipam", flag), "floating_ips": ("floating_ips", flag)}
+_CONTAINER: Fields = {"allow_ip_forwarding": ("allow_ip_forwarding", flag)}
+_DNS: Fields = {
+    "servers": ("servers", texts),
+    "domain": ("domain", text),
+    "searches": ("searches", texts),
+    "options": ("options", texts),
+}
+_RUNTIME: Fields = {
+    "dns": ("runtime_dns", section(_DNS, lambda found: RuntimeDns(**found), "types.RuntimeDNS", "runtimeConfig.dns."))
+}
+_MESOS = "args.org.apache.mesos."
+_LABEL: Fields = {"key": ("key", text), "value": ("value", text)}
+_LABELS: Fields = {
+    "labels": (
+        "labels",
+        sections(
+            _LABEL,
+            "types.Label",
+            _MESOS + "network_info.labels.labels.",
+            lambda found: (found.get("key", ""), found.get("value", "")),
+        ),
+    )
+}
+_INFO: Fields = {
+    "name": ("name", text),
+    "labels": ("labels", section(_LABELS, _spread, "types.Labels", _MESOS + "network_info.labels.")),
+}
+_APACHE: Fields = {"network_info": ("info", section(_INFO, _spread, "types.NetworkInfo", _MESOS + "network_info."))}
+_ARGS: Fields = {"org.apache.mesos": ("mesos", section(_APACHE, _spread, "types.Mesos", _MESOS))}
+
+_NETCONF: Fields = {
+    "cniVersion": ("cni_version", text),
+    "name": ("name", text),
+    "type": ("type", text),
+    "mode": ("mode", text),
+    "vxlan_mac_prefix": ("vxlan_mac_prefix", text),
+    "vxlan_vni": ("vxlan_vni", unsigned),
+    "qps": ("qps", integer),
+    "burst": ("burst", integer),
+    "mtu": ("mtu", integer),
+    "num_queues": ("num_queues", integer),
+    "nodename": ("nodename", text),
+    "nodename_file": ("nodename_file", text),
+    "nodename_file_optional": ("nodename_file_optional", flag),
+    "hostname": ("hostname", text),
+    "require_mtu_file": ("require_mtu_file", flag),
+    "datastore_type": ("datastore_type", text),
+    "sqlite_path": ("sqlite_path", text),
+    "etcd_endpoints": ("etcd_endpoints", text),
+    "etcd_discovery_srv": ("etcd_discovery_srv", text),
+    "etcd_authority": ("etcd_authority", text),
+    "etcd_scheme": ("etcd_scheme", text),
+    "etcd_key_file": ("etcd_key_file", text),
+    "etcd_cert_file": ("etcd_cert_file", text),
+    "etcd_ca_cert_file": ("etcd_ca_cert_file", text),
+    "calico_api_group": ("calico_api_group", text),
+    "device_type": ("device_type", text),
+    "include_default_routes": ("include_default_routes", flag),
+    "dataplane_options": ("dataplane", _dataplane),
+    "readiness_gates": ("readiness_gates", texts),
+    "policy_setup_timeout_seconds": ("policy_setup_timeout_seconds", integer),
+    "endpoint_status_dir": ("endpoint_status_dir", text),
+    "ipam_lock_file": ("ipam_lock_file", text),
+    "timeout_seconds": ("timeout_seconds", integer),
+    "log_level": ("log_level", text),
+    "log_file_path": ("log_file_path", text),
+    "log_file_max_size": ("log_file_max_size", integer),
+    "log_file_max_age": ("log_file_max_age", integer),
+    "log_file_max_count": ("log_file_max_count", integer),
+    "windows_use_single_network": ("windows_use_single_network", flag),
+    "windows_disable_default_deny_all_policy": ("windows_disable_default_deny_all_policy", flag),
+    "windows_loopback_DSR": ("windows_loopback_dsr", flag),
+    "windows_pod_deletion_timestamp_timeout": ("windows_pod_deletion_timestamp_timeout", integer),
+    "ipam": ("ipam", section(_IPAM, lambda found: IpamSettings(**found), _IPAM_GO_TYPE, "ipam.", "")),
+    "policy": ("policy", _section("policy", _POLICY, lambda found: PolicySettings(**found), "types.Policy")),
+    "kubernetes": (
+        "kubernetes",
+        _section("kubernetes", _KUBERNETES, lambda found: KubernetesSettings(**found), "types.Kubernetes"),
+    ),
+    "feature_control": (
+        "feature_control",
+        _section("feature_control", _FEATURES, _spread, "types.FeatureControl"),
+    ),
+    "container_settings": (
+        "container_settings",
+        _section("container_settings", _CONTAINER, _spread, "types.ContainerSettings"),
+    ),
+    "args": ("args", _section("args", _ARGS, _mesos, "types.Args")),
+    "runtimeConfig": ("runtime_config", _section("runtimeConfig", _RUNTIME, _spread, "types.RuntimeConfig")),
+    "prevResult": ("prev_result", _raw),
+}

@@ -1,12 +1,45 @@
 """What a runtime asks for: the CNI environment variables, checked in the CNI library's order.
 
+Names go into paths, records and handles, so they are checked before anything else happens. CNI_ARGS are read here
+too: `calico` ignores keys it does not know, `calico-ipam` only if it is told to.
+
 Invariant: a `Request` that `read_request` returned has well-formed names; nothing later checks them again.
 """
 
 from __future__ import annotations
 
+from domain.cni.errors import (
+    DECODING_FAILURE,
+    INTERNAL,
+    INVALID_CONFIG,
+    INVALID_ENVIRONMENT,
+    CniError,
+)
+from domain.cni.go_quote import go_quoted, go_quoted_list
+from domain.cni.json_fields import WrongType, read_fields, text
+from domain.cni.versions import UNDECLARED
 from domain.ipam.address import Address
+from domain.json_text import JsonError, kind_of, parse
 from domain.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from domain.json_text import Json
+
+_NEEDED = {
+    "ADD": ("CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_PATH"),
+    "CHECK": ("CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_PATH"),
+    "DEL": ("CNI_CONTAINERID", "CNI_IFNAME", "CNI_PATH"),
+    "GC": ("CNI_PATH",),
+    "STATUS": ("CNI_PATH",),
+}
+_ORDER = ("CNI_COMMAND", "CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_PATH")
+_ALNUM = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+_NAME = _ALNUM | frozenset("_.-")
+_LONGEST_IFNAME = 15  # bytes: the kernel's IFNAMSIZ without the final zero
 
 
 class CniArgs(Value):
@@ -20,7 +53,7 @@ class CniArgs(Value):
 
 
 class Request(Value):
-    """One call. `args` is the text of CNI_ARGS as the runtime gave it; `path` CNI_PATH split; `netns` "" if absent."""
+    """One call. `args` is the text of CNI_ARGS as IPAM plugins get it; `path` CNI_PATH split; `netns` "" if absent."""
 
     command: str
     container_id: str
@@ -28,3 +61,155 @@ class Request(Value):
     ifname: str
     args: str
     path: tuple[str, ...]
+
+
+def _well_formed(name: str) -> bool:
+    r"""`^[a-zA-Z0-9][a-zA-Z0-9_.\-]*$`."""
+    return name[:1] in _ALNUM and _NAME.issuperset(name)
+
+
+def check_container_id(container_id: str) -> None:
+    if not container_id or not _well_formed(container_id):
+        raise CniError(INVALID_ENVIRONMENT, "invalid characters in containerID", container_id)
+
+
+def check_ifname(ifname: str) -> None:
+    """The kernel's rules for a device's name."""
+    why, details = "", ""
+    if not ifname:
+        why = "interface name is empty"
+    elif len(ifname.encode("utf-8", "surrogateescape")) > _LONGEST_IFNAME:
+        why = "interface name is too long"
+        details = f"interface name should be less than {_LONGEST_IFNAME + 1} characters"
+    elif ifname in (".", ".."):
+        why = "interface name is . or .."
+    elif any(character in "/:" or character.isspace() for character in ifname):
+        why = "interface name contains / or : or whitespace characters"
+    if why:
+        raise CniError(INVALID_ENVIRONMENT, why, details)
+
+
+_CHECKS = {"CNI_CONTAINERID": check_container_id, "CNI_IFNAME": check_ifname}
+
+
+def read_request(environ: Mapping[str, str], *, ignore_unknown_args: bool = False) -> Request:
+    """The call as the environment describes it, checked in the CNI library's order. CniError 4.
+
+    `ignore_unknown_args` puts `IgnoreUnknown=1` before CNI_ARGS, as `calico` does for itself and its IPAM plugin.
+    """
+    command = environ.get("CNI_COMMAND", "")
+    needed = ("CNI_COMMAND", *_NEEDED.get(command, ()))
+    missing = []
+    for variable in _ORDER:
+        if variable not in needed:
+            continue
+        given = environ.get(variable, "")
+        if not given:
+            missing.append(variable)
+        elif variable in _CHECKS:
+            _CHECKS[variable](given)
+    if missing:
+        raise CniError(INVALID_ENVIRONMENT, f"required env variables [{','.join(missing)}] missing")
+    args = environ.get("CNI_ARGS", "")
+    if ignore_unknown_args:
+        args = f"IgnoreUnknown=1;{args}" if args else "IgnoreUnknown=1"
+    return Request(
+        command=command,
+        container_id=environ.get("CNI_CONTAINERID", ""),
+        netns=environ.get("CNI_NETNS", ""),
+        ifname=environ.get("CNI_IFNAME", ""),
+        args=args,
+        path=tuple(environ.get("CNI_PATH", "").split(":")),
+    )
+
+
+def check_command(request: Request) -> None:
+    """Whether the verb is one of the specification's; the library asks only after it has read stdin."""
+    if request.command not in _NEEDED:
+        raise CniError(INVALID_ENVIRONMENT, f"unknown CNI_COMMAND: {request.command}")
+
+
+def check_config(netconf_text: str) -> dict[str, Json]:
+    """The configuration's members, its name checked. CniError 6 for what is no JSON object, 7 for a bad name."""
+    try:
+        document = parse(netconf_text)
+        if document is None:
+            document = {}
+        if not isinstance(document, dict):
+            wanted = 'struct { Name string "json:\\"name\\"" }'
+            raise JsonError(f"json: cannot unmarshal {kind_of(document)} into Go value of type {wanted}")
+        name: str = read_fields(document, {"name": ("name", text)}, "").get("name", "")
+    except (JsonError, WrongType) as error:
+        raise CniError(DECODING_FAILURE, f"error unmarshall network config: {error}") from None
+    if not name:
+        raise CniError(INVALID_CONFIG, "missing network name")
+    if not _well_formed(name):
+        raise CniError(INVALID_CONFIG, "invalid characters found in network name", name)
+    return document
+
+
+def config_version(document: dict[str, Json]) -> str:
+    """The configuration's `cniVersion`, 0.1.0 if it declares none. CniError 6 if it is no text."""
+    try:
+        found = read_fields(document, {"cniVersion": ("version", text)}, "")
+    except WrongType as error:
+        raise CniError(DECODING_FAILURE, f"decoding version from network config: {error}") from None
+    return found.get("version", "") or UNDECLARED
+
+
+def _truth(value: str) -> bool:
+    lowered = value.lower()
+    if lowered not in ("1", "true", "0", "false"):
+        raise ValueError(f"boolean unmarshal error: invalid input {value}")
+    return lowered in ("1", "true")
+
+
+def _requested(value: str) -> Address | None:
+    return Address.parse(value) if value else None
+
+
+_COMMON = {"IgnoreUnknown": ("ignore_unknown", _truth), "IP": ("ip", _requested)}
+_KNOWN = {
+    **_COMMON,
+    "K8S_POD_NAME": ("pod_name", str),
+    "K8S_POD_NAMESPACE": ("pod_namespace", str),
+    "K8S_POD_INFRA_CONTAINER_ID": ("infra_container_id", str),
+    "CNI_TEST_NAMESPACE": ("test_namespace", str),
+}
+
+
+def _read_pairs(args: str, known: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    unknown: list[str] = []
+    for pair in args.split(";") if args else ():
+        if pair.count("=") != 1:
+            raise CniError(INTERNAL, f"ARGS: invalid pair {go_quoted(pair)}")
+        key, _, value = pair.partition("=")
+        if key not in known:
+            unknown.append(pair)
+            continue
+        field, read = known[key]
+        try:
+            found[field] = read(value)
+        except ValueError as error:
+            raise CniError(INTERNAL, f"ARGS: error parsing value of pair {go_quoted(pair)}: {error}") from None
+    if unknown and not found.pop("ignore_unknown", False):
+        raise CniError(INTERNAL, f"ARGS: unknown args {go_quoted_list(unknown)}")
+    found.pop("ignore_unknown", None)
+    return found
+
+
+def parse_args(args: str) -> CniArgs:
+    """The values of `K=V;K=V`. CniError 999 `ARGS: …` for a malformed pair or value, or a key we do not know.
+
+    Unknown keys are fine when a pair says `IgnoreUnknown=1`; the last such pair decides.
+    """
+    return CniArgs(**_read_pairs(args, _KNOWN))
+
+
+def check_address_args(args: str) -> None:
+    """The original's calico-ipam reads CNI_ARGS again on ADD, knowing `IgnoreUnknown` and `IP` only (Calico quirk).
+
+    So a pod's name without `IgnoreUnknown=1` is refused there. Same errors as `parse_args`.
+    """
+    _read_pairs(args, _COMMON)
