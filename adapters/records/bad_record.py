@@ -1,0 +1,17 @@
+"""A stored record that cannot be used. Whoever lists leaves it out; whoever asks for it by name is told which and why.
+
+Invariant: nothing is ever written over a record that could not be read, since no revision of it gets out.
+"""
+
+from __future__ import annotations
+
+from ports.errors import Refused
+
+
+class BadRecord(Refused, ValueError):
+    """Text: `record <key> is corrupt: <fault>`."""
+
+    def __init__(self, key: object, fault: str) -> None:
+        super().__init__(f"record {key} is corrupt: {fault}")
+        self.key = key
+        self.fault = fault

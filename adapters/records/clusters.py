@@ -1,0 +1,52 @@
+"""ClusterInformation and Nodes ↔ JSON text.
+
+Invariant: a node's spec and status are carried through member by member as they were; `status` is always written.
+"""
+
+from __future__ import annotations
+
+from adapters.records.members import object_text
+from adapters.records.resources import encode_resource, open_resource, texts_members
+from domain.cluster import ClusterInformation, Node
+
+
+def encode_cluster_information(information: ClusterInformation) -> str:
+    known = texts_members(
+        [
+            ("clusterGUID", information.cluster_guid),
+            ("clusterType", information.cluster_type),
+            ("calicoVersion", information.calico_version),
+        ]
+    )
+    if information.datastore_ready is not None:
+        known.append(("datastoreReady", "true" if information.datastore_ready else "false"))
+    spec = object_text(known, information.spec_unknown)
+    return encode_resource("ClusterInformation", information.metadata, spec, unknown=information.unknown)
+
+
+def decode_cluster_information(text: str) -> ClusterInformation:
+    members, metadata = open_resource(text)
+    spec = members.inner("spec")
+    return ClusterInformation(
+        metadata=metadata,
+        cluster_guid=spec.text("clusterGUID"),
+        cluster_type=spec.text("clusterType"),
+        calico_version=spec.text("calicoVersion"),
+        datastore_ready=spec.optional_flag("datastoreReady"),
+        unknown=members.rest(),
+        spec_unknown=spec.rest(),
+    )
+
+
+def encode_node(node: Node) -> str:
+    return encode_resource("Node", node.metadata, node.spec, node.status, node.unknown)
+
+
+def decode_node(text: str) -> Node:
+    members, metadata = open_resource(text)
+    return Node(
+        metadata=metadata,
+        spec=members.json("spec", "{}"),
+        status=members.json("status", "{}"),
+        unknown=members.rest(),
+    )

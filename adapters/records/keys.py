@@ -1,0 +1,163 @@
+"""Keys ↔ the texts that etcd and the embedded datastore know records by (spec: datastore C.2), and what a list covers.
+
+Invariant: `parse_key(key_text(key)) == key`; a text that belongs to no kind we know is None, never an error. The
+prefix of a list ends where a name ends, so a list of `/a` never sees `/ab` (endpoint name prefixes are the exception).
+"""
+
+from __future__ import annotations
+
+from adapters.records.bad_record import BadRecord
+from domain.ipam.address import Cidr
+from domain.ipam.affinity import HOST, VIRTUAL, Owner
+from ports.datastore import (
+    Affinities,
+    AffinityKey,
+    AllocationConfigKey,
+    BlockKey,
+    Blocks,
+    ClusterInformationKey,
+    ClusterInformations,
+    HandleKey,
+    Handles,
+    IPAMConfigurationKey,
+    IPAMConfigurations,
+    IPPoolKey,
+    IPPools,
+    IPReservationKey,
+    IPReservations,
+    NodeKey,
+    Nodes,
+    ProfileKey,
+    Profiles,
+    WorkloadEndpointKey,
+    WorkloadEndpoints,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ports.datastore import Key, Listing
+
+    NamedKey = (
+        type[IPPoolKey]
+        | type[IPReservationKey]
+        | type[IPAMConfigurationKey]
+        | type[ClusterInformationKey]
+        | type[ProfileKey]
+        | type[NodeKey]
+    )
+
+_IPAM = "/calico/ipam/v2/"
+_RESOURCES = "/calico/resources/v3/projectcalico.org/"
+_CONFIG = _IPAM + "config"
+_ENDPOINTS = "workloadendpoints"
+_PLURALS: dict[type, str] = {
+    IPPoolKey: "ippools",
+    IPReservationKey: "ipreservations",
+    IPAMConfigurationKey: "ipamconfigurations",
+    ClusterInformationKey: "clusterinformations",
+    ProfileKey: "profiles",
+    NodeKey: "nodes",
+}
+_NAMED: dict[str, NamedKey] = {plural: kind for kind, plural in _PLURALS.items()}
+_LISTED: dict[type, str] = {
+    Handles: _IPAM + "handle/",
+    IPPools: _RESOURCES + "ippools/",
+    IPReservations: _RESOURCES + "ipreservations/",
+    IPAMConfigurations: _RESOURCES + "ipamconfigurations/",
+    ClusterInformations: _RESOURCES + "clusterinformations/",
+    Profiles: _RESOURCES + "profiles/",
+    Nodes: _RESOURCES + "nodes/",
+}
+
+
+def _part(key: object, name: str) -> str:
+    """One path element. BadRecord for a name that would name another record or none."""
+    if not name or "/" in name or "\0" in name or any("\ud800" <= one <= "\udfff" for one in name):
+        raise BadRecord(key, f"{name!r} cannot be part of a datastore key")
+    return name
+
+
+def _cidr_part(cidr: Cidr) -> str:
+    return f"{cidr.network.address}-{cidr.length}"
+
+
+def key_text(key: Key[Any]) -> str:
+    """The etcd key. BadRecord for a name that no key can hold."""
+    if isinstance(key, BlockKey):
+        return f"{_IPAM}assignment/ipv{key.cidr.version}/block/{_cidr_part(key.cidr)}"
+    if isinstance(key, AffinityKey):
+        owner = f"{_part(key, key.owner.kind)}/{_part(key, key.owner.name)}"
+        return f"{_IPAM}{owner}/ipv{key.cidr.version}/block/{_cidr_part(key.cidr)}"
+    if isinstance(key, HandleKey):
+        return f"{_IPAM}handle/{_part(key, key.handle)}"
+    if isinstance(key, AllocationConfigKey):
+        return _CONFIG
+    if isinstance(key, WorkloadEndpointKey):
+        return f"{_RESOURCES}{_ENDPOINTS}/{_part(key, key.namespace)}/{_part(key, key.name)}"
+    name: str = key.name  # type: ignore[attr-defined]  # every other key is that of a v3 resource without namespace
+    return f"{_RESOURCES}{_PLURALS[type(key)]}/{_part(key, name)}"
+
+
+def _parse_cidr(version: str, text: str) -> Cidr | None:
+    try:
+        cidr = Cidr.parse(text.replace("-", "/"))
+    except ValueError:
+        return None
+    return cidr if f"ipv{cidr.version}" == version and _cidr_part(cidr) == text else None
+
+
+def _parse_ipam(parts: list[str]) -> Key[Any] | None:
+    if len(parts) == 2 and parts[0] == "handle":
+        return HandleKey(parts[1])
+    if len(parts) == 4 and parts[0] == "assignment" and parts[2] == "block":
+        cidr = _parse_cidr(parts[1], parts[3])
+        return BlockKey(cidr) if cidr else None
+    if len(parts) == 5 and parts[0] in {HOST, VIRTUAL} and parts[3] == "block":
+        cidr = _parse_cidr(parts[2], parts[4])
+        return AffinityKey(Owner(parts[0], parts[1]), cidr) if cidr else None
+    return None
+
+
+def _parse_resource(parts: list[str]) -> Key[Any] | None:
+    if len(parts) == 3 and parts[0] == _ENDPOINTS:
+        return WorkloadEndpointKey(parts[1], parts[2])
+    if len(parts) == 2 and parts[0] in _NAMED:
+        return _NAMED[parts[0]](parts[1])
+    return None
+
+
+def parse_key(text: str) -> Key[Any] | None:
+    """The key that a text spells; None for records of other kinds."""
+    if text == _CONFIG:
+        return AllocationConfigKey()
+    for root, parse in ((_IPAM, _parse_ipam), (_RESOURCES, _parse_resource)):
+        if text.startswith(root):
+            parts = text[len(root) :].split("/")
+            return parse(parts) if all(parts) else None
+    return None
+
+
+def listing_prefix(listing: Listing[Any]) -> str:
+    """What the keys of all records of a listing begin with; `matches` decides about the rest."""
+    if isinstance(listing, Blocks):
+        return _IPAM + "assignment/" + (f"ipv{listing.version}/" if listing.version else "")
+    if isinstance(listing, Affinities):
+        prefix = f"{_IPAM}{listing.owner.kind}/"
+        if not listing.owner.name:
+            return prefix
+        return f"{prefix}{listing.owner.name}/" + (f"ipv{listing.version}/" if listing.version else "")
+    if isinstance(listing, WorkloadEndpoints):
+        prefix = f"{_RESOURCES}{_ENDPOINTS}/"
+        return f"{prefix}{listing.namespace}/{listing.name_prefix}" if listing.namespace else prefix
+    return _LISTED[type(listing)]
+
+
+def matches(listing: Listing[Any], key: Key[Any]) -> bool:
+    """Whether a record under the listing's prefix belongs to it."""
+    if isinstance(listing, Affinities):
+        return isinstance(key, AffinityKey) and listing.version in (None, key.cidr.version)
+    if isinstance(listing, WorkloadEndpoints):
+        return isinstance(key, WorkloadEndpointKey) and key.name.startswith(listing.name_prefix)
+    return True

@@ -1,0 +1,157 @@
+"""Members of a JSON object, taken one by one with their types checked; what nobody takes is kept.
+
+A record is rewritten by programs of several versions, so a member that we do not know must survive (`rest`), one that
+is absent or null has its default, and one of the wrong type makes the record corrupt rather than the reader crash.
+
+Invariant: every member of the object is either taken once or part of `rest`.
+"""
+
+from __future__ import annotations
+
+from domain.json_text import dumps, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from domain.json_text import Json
+
+    Unknown = tuple[tuple[str, str], ...]
+
+_KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", int: "a number"}
+
+
+class Fault(ValueError):
+    """What is wrong with a record, without saying which record."""
+
+
+def _kind(value: Json) -> str:
+    return "null" if value is None else _KINDS.get(type(value), "a fraction")
+
+
+def expect(value: Json, wanted: type, where: str) -> None:
+    """Fault unless the value has exactly that type (a boolean is no number)."""
+    if type(value) is not wanted:
+        raise Fault(f"{where} must be {_KINDS[wanted]}, not {_kind(value)}")
+
+
+class Members:
+    """Reads one JSON object. `where` is its path inside the record ("" for the record itself)."""
+
+    __slots__ = ("_left", "_where")
+
+    def __init__(self, value: Json, where: str = "") -> None:
+        if not isinstance(value, dict):
+            raise Fault(f"{where or 'the record'} must be an object, not {_kind(value)}")
+        self._left = dict(value)
+        self._where = f"{where}." if where else ""
+
+    @classmethod
+    def of_text(cls, text: str) -> Members:
+        """JsonError (a ValueError) when the text is not JSON, Fault when it is not an object."""
+        return cls(parse(text))
+
+    def path(self, name: str) -> str:
+        return self._where + name
+
+    def take(self, name: str) -> Json:
+        """The member as it is; None when absent."""
+        return self._left.pop(name, None)
+
+    def drop(self, *names: str) -> None:
+        for name in names:
+            self._left.pop(name, None)
+
+    def text(self, name: str) -> str:
+        return self.optional_text(name) or ""
+
+    def optional_text(self, name: str) -> str | None:
+        value = self._left.pop(name, None)
+        if value is None or isinstance(value, str):
+            return value
+        raise Fault(f"{self._where}{name} must be a string, not {_kind(value)}")
+
+    def number(self, name: str) -> int:
+        value = self._left.pop(name, None)
+        if value is None:
+            return 0
+        expect(value, int, self._where + name)
+        return int(value)  # type: ignore[arg-type]  # `expect` has just said that it is one
+
+    def flag(self, name: str) -> bool:
+        return bool(self.optional_flag(name))
+
+    def optional_flag(self, name: str) -> bool | None:
+        value = self._left.pop(name, None)
+        if value is None or isinstance(value, bool):
+            return value
+        raise Fault(f"{self._where}{name} must be a boolean, not {_kind(value)}")
+
+    def items(self, name: str) -> list[Json]:
+        """A list; empty when absent."""
+        value = self._left.pop(name, None)
+        if value is None:
+            return []
+        if isinstance(value, list):
+            return value
+        raise Fault(f"{self._where}{name} must be a list, not {_kind(value)}")
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of strings."""
+        found: list[str] = []
+        for item in self.items(name):
+            expect(item, str, f"every item of {self._where}{name}")
+            found.append(str(item))
+        return tuple(found)
+
+    def objects(self, name: str) -> list[Members]:
+        """A list of objects."""
+        return [Members(item, f"{self._where}{name}[{at}]") for at, item in enumerate(self.items(name))]
+
+    def inner(self, name: str) -> Members:
+        """An object; an empty one when absent."""
+        value = self._left.pop(name, None)
+        return Members({} if value is None else value, self._where + name)
+
+    def labels(self, name: str) -> dict[str, str]:
+        """An object of strings."""
+        return self.optional_labels(name) or {}
+
+    def optional_labels(self, name: str) -> dict[str, str] | None:
+        value = self._left.pop(name, None)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise Fault(f"{self._where}{name} must be an object, not {_kind(value)}")
+        for key, item in value.items():
+            if type(item) is not str:
+                raise Fault(f"{self._where}{name}.{key} must be a string, not {_kind(item)}")
+        return value  # type: ignore[return-value]  # the loop has just checked every value
+
+    def json(self, name: str, default: str) -> str:
+        """The member as JSON text of an object."""
+        value = self._left.pop(name, None)
+        if value is None:
+            return default
+        expect(value, dict, self._where + name)
+        return dumps(value)
+
+    def rest(self) -> Unknown:
+        """Everything not taken, as (name, JSON text)."""
+        return tuple([(name, dumps(value)) for name, value in self._left.items()]) if self._left else ()
+
+
+def object_text(known: Iterable[tuple[str, str]], unknown: Unknown = ()) -> str:
+    """A JSON object of members that are JSON text already; known names need no escaping, unknown ones may."""
+    members = [f'"{name}":{text}' for name, text in known]
+    members += [f"{dumps(name)}:{text}" for name, text in unknown]
+    return "{" + ",".join(members) + "}"
+
+
+def labels_text(labels: Mapping[str, str]) -> str:
+    """Go writes maps in the order of their keys."""
+    return dumps({key: labels[key] for key in sorted(labels)})
+
+
+def texts_text(texts: Iterable[str]) -> str:
+    return dumps(list(texts))

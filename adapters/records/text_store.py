@@ -1,0 +1,141 @@
+"""The datastore port over any store of texts by key with a revision each: what sqlite, memory and etcd have in common.
+
+Such a store answers ranges of keys and swaps one text at a time; keys, records, what a listing covers, and what every
+v3 resource gets on its first write are decided here, once.
+
+Invariant: whatever is written was encoded here and whatever is read was decoded here, so all such stores agree.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from adapters.records.bad_record import BadRecord
+from adapters.records.codec import decode, encode
+from adapters.records.keys import key_text, listing_prefix, matches, parse_key
+from adapters.records.profiles import DEFAULT_ALLOW
+from domain.moment import rfc3339
+from domain.value import Value
+from ports.datastore import Datastore, Key, Listing, ProfileKey, Profiles, Stored
+from ports.errors import AlreadyExists, Expired, Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeVar
+
+    from ports.clock import Clock
+    from ports.datastore import Need, Revision
+    from ports.deadline import Deadline
+
+    R = TypeVar("R")
+    Row = tuple[str, str, str]
+
+_DEFAULT_ALLOW_KEY = ProfileKey(DEFAULT_ALLOW.metadata.name)
+_DEFAULT_ALLOW = Stored(_DEFAULT_ALLOW_KEY, DEFAULT_ALLOW, "1")
+
+
+class Span(Value):
+    """Keys to read: the one that is `start`, or (`is_prefix`) all that begin with it."""
+
+    start: str
+    is_prefix: bool = False
+
+
+class TextStore(Datastore):
+    """A store derives from this and supplies `read`, `insert`, `swap` and `remove`.
+
+    `name` is what errors call it. `new_uid` makes the uid of a v3 resource written for the first time.
+    """
+
+    def __init__(self, name: str, clock: Clock, new_uid: Callable[[], str]) -> None:
+        self.name = name
+        self._clock = clock
+        self._new_uid = new_uid
+
+    @abstractmethod
+    def read(self, spans: Sequence[Span], deadline: Deadline) -> list[list[Row]]:
+        """Per span the rows (key, text, revision) in the order of their keys."""
+
+    @abstractmethod
+    def insert(self, key: Key[Any], row: tuple[str, str], deadline: Deadline) -> Revision:
+        """Write (key, text), which must be new, else `AlreadyExists(key)`."""
+
+    @abstractmethod
+    def swap(self, key: Key[Any], row: tuple[str, str], replaces: Revision, deadline: Deadline) -> Revision:
+        """Write (key, text) over that revision; else `Conflict(key)` or `Missing(key)`."""
+
+    @abstractmethod
+    def remove(self, key: Key[Any], address: str, replaces: Revision | None, deadline: Deadline) -> None:
+        """Delete what is at that key text; else `Conflict(key)` or `Missing(key)`."""
+
+    def expire(self, deadline: Deadline) -> None:
+        """`Expired`, naming this store, past the deadline."""
+        if deadline.passed(self._clock.monotonic()):
+            raise Expired(self.name)
+
+    def fetch(self, *needs: Need[Any], deadline: Deadline) -> tuple[Any, ...]:
+        self.expire(deadline)
+        spans = [
+            Span(key_text(need)) if isinstance(need, Key) else Span(listing_prefix(need), is_prefix=True)  # type: ignore[arg-type]  # a need is a key or a listing
+            for need in needs
+        ]
+        answers = self.read(spans, deadline)
+        return tuple(
+            [
+                _one(need, rows) if isinstance(need, Key) else _many(need, rows)  # type: ignore[arg-type]  # likewise
+                for need, rows in zip(needs, answers)
+            ]
+        )
+
+    def create(self, key: Key[R], record: R, deadline: Deadline) -> Stored[R]:
+        self.expire(deadline)
+        if key == _DEFAULT_ALLOW_KEY:
+            raise AlreadyExists(key)
+        record = self._born(record)
+        revision = self.insert(key, (key_text(key), encode(key, record)), deadline)
+        return Stored(key, record, revision)
+
+    def update(self, key: Key[R], record: R, replaces: Revision, deadline: Deadline) -> Stored[R]:
+        self.expire(deadline)
+        if key == _DEFAULT_ALLOW_KEY:
+            raise Refused(f"operation Update is not supported on {key}")
+        revision = self.swap(key, (key_text(key), encode(key, record)), replaces, deadline)
+        return Stored(key, record, revision)
+
+    def delete(self, key: Key[R], replaces: Revision | None, deadline: Deadline) -> None:
+        self.expire(deadline)
+        if key == _DEFAULT_ALLOW_KEY:
+            raise Refused(f"operation Delete is not supported on {key}")
+        self.remove(key, key_text(key), replaces, deadline)
+
+    def _born(self, record: Any) -> Any:
+        """A v3 resource gets the uid and the creation time that it lacks; other records are as they are."""
+        metadata = getattr(record, "metadata", None)
+        if metadata is None or (metadata.uid and metadata.created):
+            return record
+        created = metadata.created or rfc3339(self._clock.now())
+        return record.replace(metadata=metadata.replace(uid=metadata.uid or self._new_uid(), created=created))
+
+
+def _one(key: Key[R], rows: list[Row]) -> Stored[R] | None:
+    """BadRecord when it is there but cannot be used."""
+    if not rows:
+        return _DEFAULT_ALLOW if key == _DEFAULT_ALLOW_KEY else None  # type: ignore[return-value]  # R is Profile there
+    _, text, revision = rows[0]
+    return Stored(key, decode(key, text), revision)
+
+
+def _many(listing: Listing[Any], rows: list[Row]) -> tuple[Stored[Any], ...]:
+    found: list[Stored[Any]] = []
+    for address, text, revision in rows:
+        key = parse_key(address)
+        if key is None or not matches(listing, key):
+            continue
+        try:
+            found.append(Stored(key, decode(key, text), revision))
+        except BadRecord:
+            continue  # one bad record must not keep a node from using the others
+    if isinstance(listing, Profiles):
+        found.append(_DEFAULT_ALLOW)
+    return tuple(found)

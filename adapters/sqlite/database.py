@@ -1,0 +1,163 @@
+"""Opening the database file, making it, and saying in plain words why it cannot be used.
+
+A plugin must never make a datastore by accident (an unmounted disk would then look like an empty cluster, and every
+address would be given out twice), so a missing file is an error unless the operator asked for a new one.
+
+Invariant: the file has mode 0600 from its first moment whatever the umask, is never reached through a symbolic link,
+and is ours (application id) in the layout we know (user version).
+"""
+
+from __future__ import annotations
+
+import _sqlite3
+import os
+import stat
+
+from ports.errors import BadConfiguration, Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+DEFAULT_PATH = "/var/lib/tortie/datastore.db"
+APPLICATION_ID = 0x746F7274  # "tort"
+LAYOUT = 1
+_WAIT_SECONDS = 0.1  # one wait inside SQLite, during which a termination signal is not seen
+# Folding the log back while others write is left to the last one to close, except for a log of 64 MiB: closing holds
+# the whole file, so no reader or writer can ever meet a log that is being reset.
+_LOG_PAGES = 16384
+_SCHEMA = (
+    "CREATE TABLE records (key TEXT PRIMARY KEY, text TEXT NOT NULL, revision INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE meta (revision INTEGER NOT NULL)",
+    "INSERT INTO meta VALUES (0)",
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {LAYOUT}",
+)
+_REASONS = {
+    _sqlite3.SQLITE_NOTADB: "it is not a SQLite database",
+    _sqlite3.SQLITE_CORRUPT: "the database is damaged",
+    _sqlite3.SQLITE_READONLY: "it cannot be written (read-only)",
+    _sqlite3.SQLITE_FULL: "no space is left on the disk",
+    _sqlite3.SQLITE_CANTOPEN: "it cannot be opened, or its -wal and -shm files beside it cannot be made",
+    _sqlite3.SQLITE_PERM: "permission denied",
+    _sqlite3.SQLITE_IOERR: "the disk reports an error",
+}
+
+
+def uuid4() -> str:
+    """A random UUID as text. `uuid` would load a dozen modules for these three lines."""
+    octets = bytearray(os.urandom(16))
+    octets[6] = octets[6] & 0x0F | 0x40
+    octets[8] = octets[8] & 0x3F | 0x80
+    digits = octets.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def unavailable(path: str, error: _sqlite3.Error) -> Unavailable:
+    """The port's error for SQLite's."""
+    reason = _REASONS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "SQLite cannot use it")
+    return Unavailable(f"datastore {path}: {reason} ({error})")
+
+
+def open_database(path: str, *, create: bool) -> Connection:
+    """A connection in autocommit mode. SQLite's own errors come out as they are: some of them are worth a retry."""
+    if not path or "\0" in path:
+        raise BadConfiguration(f"datastore path {path!r} is not the name of a file")
+    try:
+        _check_file(path, create=create)
+    except OSError as error:
+        raise Unavailable(f"datastore {path}: {error.strerror}") from error
+    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    connection = _sqlite3.connect(
+        f"file:{name}?mode=rw", timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=True
+    )
+    try:
+        _check_layout(connection, path, create=create)
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check_file(path: str, *, create: bool) -> None:
+    """OSError, or `Unavailable`, unless there is a regular file of that name (now, if `create`).
+
+    The file is not opened here: closing a descriptor of it would drop the locks of this process's other connections.
+    """
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        if not create:
+            raise Unavailable(f"datastore {path}: no such file; `tortie init` makes one") from None
+        _make_folder(os.path.dirname(os.path.abspath(path)))
+        _make_file(path)
+        return
+    if stat.S_ISLNK(mode):
+        raise Unavailable(f"datastore {path}: it is a symbolic link, which is not followed")
+    if not stat.S_ISREG(mode):
+        raise Unavailable(f"datastore {path}: it is not a regular file")
+
+
+def _make_folder(folder: str) -> None:
+    """The folder and its missing parents, mode 0755 whatever the umask."""
+    if os.path.isdir(folder):
+        return
+    _make_folder(os.path.dirname(folder))
+    try:
+        os.mkdir(folder, 0o755)
+    except FileExistsError:
+        return  # another process was quicker
+    os.chmod(folder, 0o755)  # noqa: S103 - a folder that holds no secret; the file in it is 0600
+
+
+def _make_file(path: str) -> None:
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except FileExistsError:
+        return  # another process was quicker
+    try:
+        os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+    folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)  # the name survives power loss as the contents will
+    finally:
+        os.close(folder)
+
+
+def _number(connection: Connection, question: str) -> int:
+    number: int = connection.execute(question).fetchall()[0][0]
+    return number
+
+
+def _check_layout(connection: Connection, path: str, *, create: bool) -> None:
+    layout = _number(connection, "PRAGMA user_version")
+    application = _number(connection, "PRAGMA application_id")
+    if layout == 0 and application == 0 and _number(connection, "SELECT count(*) FROM sqlite_master") == 0:
+        if not create:
+            raise Unavailable(f"datastore {path}: the file is empty; `tortie init` fills it")
+        _lay_out(connection)
+        return
+    if application != APPLICATION_ID:
+        raise Unavailable(f"datastore {path}: the database belongs to another program")
+    if layout != LAYOUT:
+        raise Unavailable(f"datastore {path}: its layout has version {layout}, this program knows version {LAYOUT}")
+
+
+def _lay_out(connection: Connection) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if _number(connection, "PRAGMA user_version") == 0:  # else another process was quicker
+            for statement in _SCHEMA:
+                connection.execute(statement)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

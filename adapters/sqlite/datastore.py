@@ -1,0 +1,168 @@
+"""The datastore in one SQLite file: records for a node that needs no server.
+
+Every write is one IMMEDIATE transaction that compares the revision, counts the global revision up and writes the text,
+so two processes never replace the same version of a record. The file is in WAL mode with synchronous=FULL: a write that
+was answered survives kill -9 and power loss at the price of one fsync (docs/decisions). SQLite is asked through
+its C module alone; the `sqlite3` package around it would cost more to load than a whole ADD spends in it.
+
+Invariant: `meta.revision` is at least the revision of every record, and grows with every write and delete.
+"""
+
+from __future__ import annotations
+
+import _sqlite3
+
+from adapters.records.text_store import TextStore
+from adapters.sqlite.database import open_database, unavailable, uuid4
+from ports.errors import AlreadyExists, Conflict, Expired, Missing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from sqlite3 import Connection
+    from typing import Any, Self, TypeVar
+
+    from adapters.records.text_store import Row, Span
+    from ports.clock import Clock
+    from ports.datastore import Key, Revision
+    from ports.deadline import Deadline
+
+    T = TypeVar("T")
+
+_READ = "SELECT key, text, revision FROM records WHERE key"
+_AFTER_ANY_NAME = "\U0010ffff"
+
+
+class SqliteDatastore(TextStore):
+    """`path` is that of the database file. Only with `create` is a missing one made, and its folder with it.
+
+    Nothing is opened before the first verb. `Unavailable` names the path and what is wrong with it. Close it when the
+    call has answered (`with` does): the last process to close folds the write-ahead log into the file.
+    """
+
+    def __init__(
+        self, path: str, clock: Clock, *, create: bool = False, new_uid: Callable[[], str] | None = None
+    ) -> None:
+        super().__init__(f"datastore {path}", clock, new_uid or uuid4)
+        self.path = path
+        self._create = create
+        self._connection: Connection | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    def open(self, deadline: Deadline) -> None:
+        """Open, and with `create` make, the file now; the verbs do it by themselves."""
+        self.expire(deadline)
+        self._retrying(self._opened, deadline)
+
+    def close(self) -> None:
+        """Safe to repeat; a verb used afterwards opens the file again."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def read(self, spans: Sequence[Span], deadline: Deadline) -> list[list[Row]]:
+        def ask(connection: Connection) -> list[list[Row]]:
+            return [_rows(connection, span) for span in spans]
+
+        return self._transact("BEGIN", ask, deadline)
+
+    def insert(self, key: Key[Any], row: tuple[str, str], deadline: Deadline) -> Revision:
+        address, text = row
+
+        def write(connection: Connection) -> Revision:
+            if _revision_at(connection, address) is not None:
+                raise AlreadyExists(key)
+            revision = _next_revision(connection)
+            connection.execute("INSERT INTO records (key, text, revision) VALUES (?, ?, ?)", (address, text, revision))
+            return str(revision)
+
+        return self._transact("BEGIN IMMEDIATE", write, deadline)
+
+    def swap(self, key: Key[Any], row: tuple[str, str], replaces: Revision, deadline: Deadline) -> Revision:
+        address, text = row
+
+        def write(connection: Connection) -> Revision:
+            _compare(_revision_at(connection, address), replaces, key)
+            revision = _next_revision(connection)
+            connection.execute("UPDATE records SET text = ?, revision = ? WHERE key = ?", (text, revision, address))
+            return str(revision)
+
+        return self._transact("BEGIN IMMEDIATE", write, deadline)
+
+    def remove(self, key: Key[Any], address: str, replaces: Revision | None, deadline: Deadline) -> None:
+        def write(connection: Connection) -> None:
+            _compare(_revision_at(connection, address), replaces, key)
+            _next_revision(connection)
+            connection.execute("DELETE FROM records WHERE key = ?", (address,))
+
+        self._transact("BEGIN IMMEDIATE", write, deadline)
+
+    def _opened(self) -> Connection:
+        if self._connection is None:
+            self._connection = open_database(self.path, create=self._create)
+        return self._connection
+
+    def _transact(self, begin: str, work: Callable[[Connection], T], deadline: Deadline) -> T:
+        """All of the work or none of it, once nobody else is in the way."""
+
+        def attempt() -> T:
+            connection = self._opened()
+            try:
+                connection.execute(begin)
+                done = work(connection)
+                connection.execute("COMMIT")
+            except BaseException:  # whatever ended the transaction, a signal too, must not leave it open
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            return done
+
+        return self._retrying(attempt, deadline)
+
+    def _retrying(self, attempt: Callable[[], T], deadline: Deadline) -> T:
+        """SQLite itself waits a little for other processes; between two such waits signals and the deadline count."""
+        while True:
+            try:
+                return attempt()
+            except _sqlite3.Error as error:
+                if not _is_busy(error):
+                    raise unavailable(self.path, error) from error
+                if deadline.passed(self._clock.monotonic()):
+                    raise Expired(self.name) from error
+
+
+def _is_busy(error: _sqlite3.Error) -> bool:
+    """The low byte of the code is the kind of error; the rest says more about it."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in {_sqlite3.SQLITE_BUSY, _sqlite3.SQLITE_LOCKED}
+
+
+def _rows(connection: Connection, span: Span) -> list[Row]:
+    if span.is_prefix:
+        bounds = (span.start, span.start + _AFTER_ANY_NAME)
+        found = connection.execute(_READ + " >= ? AND key < ? ORDER BY key", bounds).fetchall()
+    else:
+        found = connection.execute(_READ + " = ?", (span.start,)).fetchall()
+    return [(key, text, str(revision)) for key, text, revision in found]
+
+
+def _revision_at(connection: Connection, address: str) -> int | None:
+    found = connection.execute("SELECT revision FROM records WHERE key = ?", (address,)).fetchall()
+    return found[0][0] if found else None
+
+
+def _compare(found: int | None, replaces: Revision | None, key: Key[Any]) -> None:
+    if found is None:
+        raise Missing(key)
+    if replaces is not None and replaces != str(found):
+        raise Conflict(key)
+
+
+def _next_revision(connection: Connection) -> int:
+    connection.execute("UPDATE meta SET revision = revision + 1")
+    revision: int = connection.execute("SELECT revision FROM meta").fetchall()[0][0]
+    return revision
