@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import compileall
+import fcntl
 import hashlib
 import os
 import platform
@@ -208,22 +209,34 @@ def place_link(name: str, target: Path) -> None:
 
 
 def publish(tree: Path, launcher: bytes, target: Path) -> None:
-    """Put a bundle into a folder that may hold an older one, the launcher last."""
-    target.mkdir(parents=True, exist_ok=True)
+    """Put a bundle into a folder that may hold an older one, the launcher last. One at a time per folder."""
     folder = target / FOLDER
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
-    current, before = tree.name, folder_of(target / LAUNCHER)
-    place_tree(tree, folder / current)
-    for name in LINKS:
-        if not (target / name).exists():
-            place_link(LAUNCHER, target / name)  # a first installation: nothing to keep working yet
-    place_file(launcher, target / LAUNCHER)
-    for name in LINKS:
-        place_link(LAUNCHER, target / name)
-    for old in folder.iterdir():
-        if old.name not in {current, before}:
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        current, before = tree.name, folder_of(target / LAUNCHER)
+        place_tree(tree, folder / current)
+        for name in LINKS:
+            if not (target / name).exists():
+                place_link(LAUNCHER, target / name)  # a first installation: nothing to keep working yet
+        place_file(launcher, target / LAUNCHER)
+        for name in LINKS:
+            place_link(LAUNCHER, target / name)
+        remove_leftovers(target, {current, before})
+    finally:
+        os.close(lock)
+
+
+def remove_leftovers(target: Path, kept: set[str]) -> None:
+    """Folders of older builds, and what interrupted installations left."""
+    for old in (target / FOLDER).iterdir():
+        if old.name not in kept:
             shutil.rmtree(old, ignore_errors=True)
+    for name in (LAUNCHER, *LINKS):
+        for old in target.glob(f".{name}.new-*"):
+            old.unlink()
 
 
 # --- commands -------------------------------------------------------------------------------------------------------
