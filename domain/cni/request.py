@@ -53,7 +53,10 @@ class CniArgs(Value):
 
 
 class Request(Value):
-    """One call. `args` is the text of CNI_ARGS as IPAM plugins get it; `path` CNI_PATH split; `netns` "" if absent."""
+    """One call. `args` is the text of CNI_ARGS as IPAM plugins get it; `path` CNI_PATH split; `netns` "" if absent.
+
+    `netns_override` allows CNI_NETNS to be the plugin's own namespace.
+    """
 
     command: str
     container_id: str
@@ -61,6 +64,7 @@ class Request(Value):
     ifname: str
     args: str
     path: tuple[str, ...]
+    netns_override: bool = False
 
 
 def _well_formed(name: str) -> bool:
@@ -120,6 +124,7 @@ def read_request(environ: Mapping[str, str], *, ignore_unknown_args: bool = Fals
         ifname=environ.get("CNI_IFNAME", ""),
         args=args,
         path=tuple(environ.get("CNI_PATH", "").split(":")),
+        netns_override=environ.get("CNI_NETNS_OVERRIDE", "").lower() in ("1", "true"),
     )
 
 

@@ -1,0 +1,123 @@
+"""ADD of the network plugin: give a container its interface (spec: cni-plugin 4).
+
+Refuse what can be refused, find out whether the container is networked already, network it if not, see that its
+profile exists, and answer. Every effect is registered for undo; the caller keeps or undoes them all.
+"""
+
+from __future__ import annotations
+
+from domain.cni.errors import INTERNAL, INVALID_CONFIG, CniError
+from domain.cni.result import Result, ResultInterface, ResultIp
+from domain.usecases.steps.cluster_ready import CLUSTER, pass_gates, require_ready
+from domain.usecases.steps.find_endpoint import endpoints_like, matching
+from domain.usecases.steps.guarded_write import LEAVE, guarded_write
+from domain.usecases.steps.mtu import device_mtu
+from domain.usecases.steps.network_workload import Networking
+from domain.usecases.steps.node_name import node_name, require_nodename_file
+from domain.usecases.steps.own_namespace import refuse_own_namespace
+from domain.usecases.steps.work import Work
+from domain.workload.identity import KUBERNETES, NO_KUBERNETES, identify
+from domain.workload.profiles import allow_profile
+from ports.datastore import ProfileKey
+from ports.errors import AlreadyExists, Refused, Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.usecases.call import Call
+    from domain.usecases.steps.guarded_write import Leave
+    from domain.usecases.undo import Undo
+    from domain.workload.endpoint import WorkloadEndpoint
+    from domain.workload.identity import Identity
+    from domain.workload.profiles import Profile
+    from ports.datastore import Stored
+    from ports.runtime import Runtime
+
+DEVICE_TYPES = ("", "veth", "netkit")
+
+
+def add_workload(call: Call, runtime: Runtime, undo: Undo) -> Result:
+    """The answer to print, in internal form."""
+    mtu = _refuse_unusable(call, runtime)
+    identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
+    if identity.orchestrator == KUBERNETES:
+        raise CniError(INVALID_CONFIG, NO_KUBERNETES)
+    if call.netconf.ip_addrs_no_ipam:
+        raise CniError(INTERNAL, "requested feature is not supported for this runtime: ip_addrs_no_ipam")
+    _open_datastore(runtime)
+    cluster, endpoints, profile = runtime.datastore.fetch(
+        CLUSTER, endpoints_like(identity), ProfileKey(call.netconf.name), deadline=call.deadline
+    )
+    require_ready(cluster)
+    if call.netconf.readiness_gates:
+        call = call.replace(deadline=pass_gates(call, runtime))
+        endpoints = runtime.datastore.list(endpoints_like(identity), call.deadline)
+    existing = matching(identity, endpoints)
+    if existing is not None:
+        result, endpoint = _readopt(call, runtime, existing)
+    else:
+        networking = Networking(call, runtime, identity, mtu)
+        networking.examine()
+        result, endpoint = networking.perform(undo)
+    _ensure_profile(call, runtime, identity, profile)
+    return _answer(call, result, endpoint)
+
+
+def _refuse_unusable(call: Call, runtime: Runtime) -> int:
+    """Everything the configuration alone decides. Gives the MTU for the device (0: the kernel's)."""
+    netconf = call.netconf
+    require_nodename_file(netconf, runtime.node)
+    mtu = device_mtu(netconf, runtime.node, runtime.log)
+    if netconf.device_type not in DEVICE_TYPES:
+        raise CniError(
+            INTERNAL, f'unknown device_type "{netconf.device_type}" in CNI config (supported: "veth", "netkit")'
+        )
+    if netconf.policy_setup_timeout_seconds < 0:
+        raise CniError(INTERNAL, f"invalid pod startup delay of {netconf.policy_setup_timeout_seconds}")
+    refuse_own_namespace(call.request, runtime)
+    return mtu
+
+
+def _open_datastore(runtime: Runtime) -> None:
+    try:
+        runtime.datastore  # noqa: B018 - opening it is the point
+    except Unavailable:
+        raise
+    except Refused as error:
+        raise Refused(f"error creating calico client: {error}", error.code, error.details) from error
+
+
+def _readopt(call: Call, runtime: Runtime, existing: Stored[WorkloadEndpoint]) -> tuple[Result, WorkloadEndpoint]:
+    """A container that has its endpoint already keeps everything; only the network's profile is added."""
+
+    def with_profile(found: WorkloadEndpoint | None) -> WorkloadEndpoint | Leave:
+        if found is None or call.netconf.name in found.profiles:
+            return LEAVE
+        return found.replace(profiles=(*found.profiles, call.netconf.name))
+
+    stored = guarded_write(Work.on(runtime, call.deadline), existing.key, with_profile, existing)
+    if stored is None:
+        raise Refused(f"WorkloadEndpoint {existing.record.metadata.name} was deleted while it was being updated")
+    return Result(ips=tuple([ResultIp(network) for network in stored.record.ip_networks])), stored.record
+
+
+def _ensure_profile(call: Call, runtime: Runtime, identity: Identity, found: Stored[Profile] | None) -> None:
+    """Without a policy type the network's profile decides what the endpoint may do, so it must exist."""
+    if call.netconf.policy.type or found is not None:
+        return
+    try:
+        runtime.datastore.create(
+            ProfileKey(call.netconf.name), allow_profile(call.netconf.name, identity.orchestrator), call.deadline
+        )
+    except AlreadyExists:
+        runtime.log.debug("Profile was created by another ADD", profile=call.netconf.name)
+
+
+def _answer(call: Call, result: Result, endpoint: WorkloadEndpoint) -> Result:
+    """IPAM's result with our two interfaces; every address is the container's, /32 or /128, without a gateway."""
+    interfaces = (
+        *result.interfaces,
+        ResultInterface(endpoint.interface_name),
+        ResultInterface(call.request.ifname, endpoint.mac, call.netconf.mtu, call.request.netns),
+    )
+    ips = tuple([ResultIp(ip.address.address.host_cidr, 1) for ip in result.ips])
+    return result.replace(interfaces=interfaces, ips=ips)

@@ -1,0 +1,116 @@
+"""CHECK of the network plugin: is everything that ADD answered still there?
+
+Compared are the container's link, addresses and routes, the host's link and routes, and the endpoint record. Every
+fault is named in one message, so that an operator sees all of them at once.
+
+Invariant: CHECK changes nothing, and a datastore that cannot be reached is not reported as a fault of the container.
+"""
+
+from __future__ import annotations
+
+from domain.cni.errors import INTERNAL, INVALID_CONFIG, CniError
+from domain.cni.result import parse_result
+from domain.ipam.address import V4, V6, Cidr
+from domain.usecases.steps.cluster_ready import CLUSTER, require_ready
+from domain.usecases.steps.find_endpoint import endpoints_like, matching
+from domain.usecases.steps.node_name import node_name, require_nodename_file
+from domain.usecases.steps.own_namespace import refuse_own_namespace
+from domain.workload.identity import identify
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.cni.result import Result
+    from domain.usecases.call import Call
+    from domain.workload.endpoint import WorkloadEndpoint
+    from ports.dataplane import Seen
+    from ports.runtime import Runtime
+
+DEFAULT_ROUTE = {V4: Cidr.parse("0.0.0.0/0"), V6: Cidr.parse("::/0")}
+GATEWAY_ROUTE = Cidr.parse("169.254.1.1/32")
+
+
+def check_workload(call: Call, runtime: Runtime) -> None:
+    """Silent when healthy; CniError naming each fault otherwise. Without `prevResult` there is nothing to compare."""
+    if not call.netconf.prev_result:
+        return
+    previous = _previous(call)
+    require_nodename_file(call.netconf, runtime.node)
+    refuse_own_namespace(call.request, runtime)
+    identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
+    cluster, endpoints = runtime.datastore.fetch(CLUSTER, endpoints_like(identity), deadline=call.deadline)
+    require_ready(cluster)
+    stored = matching(identity, endpoints)
+    inside = runtime.dataplane.look(call.request.netns, call.request.ifname, call.deadline)
+    faults = _faults_inside(call, previous, inside)
+    host_name = _host_interface(previous)
+    faults += _faults_outside(host_name, previous, runtime.dataplane.look("", host_name, call.deadline))
+    faults += _faults_of_endpoint(call, previous, stored.record if stored else None)
+    if faults:
+        raise CniError(INTERNAL, f"CHECK of {call.request.ifname} failed: {'; '.join(faults)}")
+
+
+def _previous(call: Call) -> Result:
+    try:
+        previous = parse_result(call.netconf.prev_result, call.netconf.cni_version)
+    except ValueError as error:
+        raise CniError(INVALID_CONFIG, f"prevResult cannot be read: {error}") from error
+    if not previous.ips:
+        raise CniError(INVALID_CONFIG, "prevResult has no ips to compare with")
+    return previous
+
+
+def _host_interface(previous: Result) -> str:
+    """The host end is the interface without a sandbox."""
+    return next((one.name for one in previous.interfaces if not one.sandbox), "")
+
+
+def _faults_inside(call: Call, previous: Result, seen: Seen) -> list[str]:
+    name, netns = call.request.ifname, call.request.netns
+    if seen.link is None:
+        return [f"container interface {name} is missing in {netns}"]
+    faults = [] if seen.link.up else [f"container interface {name} is down"]
+    wanted_mac = next((one.mac for one in previous.interfaces if one.sandbox and one.name == name), "")
+    if wanted_mac and seen.link.mac != wanted_mac:
+        faults.append(f"container interface {name} has MAC {seen.link.mac} instead of {wanted_mac}")
+    present = {address.address for address in seen.addresses}
+    faults += [
+        f"address {ip.address.address} is missing on container interface {name}"
+        for ip in previous.ips
+        if ip.address.address not in present
+    ]
+    destinations = {destination for destination, _ in seen.routes}
+    for version in sorted({ip.address.version for ip in previous.ips}):
+        wanted = (GATEWAY_ROUTE, DEFAULT_ROUTE[V4]) if version == V4 else (DEFAULT_ROUTE[V6],)
+        faults += [
+            f"route to {route} is missing on container interface {name}"
+            for route in wanted
+            if route not in destinations
+        ]
+    return faults
+
+
+def _faults_outside(name: str, previous: Result, seen: Seen) -> list[str]:
+    if not name:
+        return ["prevResult names no host interface"]
+    if seen.link is None:
+        return [f"host interface {name} is missing"]
+    faults = [] if seen.link.up else [f"host interface {name} is down"]
+    destinations = {destination for destination, _ in seen.routes}
+    return faults + [
+        f"host route to {ip.address.address.host_cidr} on {name} is missing"
+        for ip in previous.ips
+        if ip.address.address.host_cidr not in destinations
+    ]
+
+
+def _faults_of_endpoint(call: Call, previous: Result, endpoint: WorkloadEndpoint | None) -> list[str]:
+    if endpoint is None:
+        return [f"no WorkloadEndpoint is stored for container {call.request.container_id}"]
+    faults = []
+    if endpoint.container_id != call.request.container_id:
+        faults.append(f"WorkloadEndpoint {endpoint.metadata.name} belongs to container {endpoint.container_id}")
+    addresses = [ip.address.address for ip in previous.ips]
+    if sorted(map(str, endpoint.addresses)) != sorted(map(str, addresses)):
+        shown = ", ".join(str(network) for network in endpoint.ip_networks) or "none"
+        faults.append(f"WorkloadEndpoint {endpoint.metadata.name} has other addresses: {shown}")
+    return faults

@@ -1,0 +1,33 @@
+"""DEL of the IPAM plugin: free whatever a container holds (spec: ipam 5).
+
+Invariant: a container that holds nothing is released successfully, as often as the runtime asks.
+"""
+
+from __future__ import annotations
+
+from domain.usecases.steps.find_endpoint import endpoint_name
+from domain.usecases.steps.free_addresses import free_handle
+from domain.usecases.steps.host_lock import host_lock
+from domain.usecases.steps.node_name import node_name
+from domain.usecases.steps.own_namespace import refuse_own_namespace
+from domain.usecases.steps.work import Work
+from domain.workload.identity import KUBERNETES, identify
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.usecases.call import Call
+    from ports.runtime import Runtime
+
+
+def release_addresses(call: Call, runtime: Runtime) -> None:
+    """The handle of today's form first; only without one is that of old versions (2.x) tried."""
+    refuse_own_namespace(call.request, runtime)
+    identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
+    endpoint_name(identity)
+    handle = f"{call.netconf.name}.{identity.container_id}"
+    kubernetes = identity.orchestrator == KUBERNETES
+    legacy = f"{identity.namespace}.{identity.pod}" if kubernetes else identity.container_id
+    work = Work.on(runtime, call.deadline)
+    with host_lock(call, runtime):
+        if not free_handle(work, handle) and not free_handle(work, legacy):
+            runtime.log.warning("Asked to release a container that holds no address", handle=handle)

@@ -1,0 +1,126 @@
+"""Give a new container its addresses, its device pair and its endpoint record, each undone if a later one fails.
+
+Invariant: everything that can be refused without allocating is refused first.
+"""
+
+from __future__ import annotations
+
+from domain.cni.errors import INTERNAL, CniError
+from domain.cni.result import Result
+from domain.ipam.address import Cidr
+from domain.resource import Metadata
+from domain.usecases.steps.find_endpoint import endpoint_name
+from domain.workload.attachment import Attachment
+from domain.workload.endpoint import WorkloadEndpoint
+from domain.workload.endpoint_rules import check_endpoint, with_forced_labels
+from domain.workload.interface import host_interface_name
+from domain.workload.mesos import mesos_endpoint_labels
+from ports.datastore import WorkloadEndpointKey
+from ports.errors import Missing
+from ports.ipam_plugin import IpamCall
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.usecases.call import Call
+    from domain.usecases.undo import Undo
+    from domain.workload.identity import Identity
+    from ports.dataplane import Connected
+    from ports.deadline import Deadline
+    from ports.runtime import Runtime
+
+DEFAULT_ROUTES = (Cidr.parse("0.0.0.0/0"), Cidr.parse("::/0"))
+
+
+class Networking:
+    """What one container is to get, decided before anything is done."""
+
+    def __init__(self, call: Call, runtime: Runtime, identity: Identity, mtu: int) -> None:
+        self._call = call
+        self._runtime = runtime
+        self._mtu = mtu
+        self.host_name = host_interface_name(identity)
+        self.endpoint = with_forced_labels(
+            WorkloadEndpoint(
+                Metadata(
+                    endpoint_name(identity),
+                    identity.namespace,
+                    labels=mesos_endpoint_labels(call.netconf.mesos_labels),
+                ),
+                orchestrator=identity.orchestrator,
+                node=identity.node,
+                container_id=identity.container_id,
+                endpoint=identity.endpoint,
+                profiles=(call.netconf.name,),
+                interface_name=self.host_name,
+            )
+        )
+
+    def examine(self) -> None:
+        """Refuse names that cannot be stored and namespaces that cannot be networked."""
+        try:
+            check_endpoint(self.endpoint)
+        except ValueError as error:
+            raise CniError(INTERNAL, str(error)) from error
+        request = self._call.request
+        self._runtime.dataplane.examine(request.netns, request.ifname, self._call.deadline, self.host_name)
+
+    def perform(self, undo: Undo) -> tuple[Result, WorkloadEndpoint]:
+        """The IPAM result and the endpoint as stored."""
+        result = self._addresses(undo)
+        connected = self._device(result, undo)
+        endpoint = self.endpoint.replace(
+            ip_networks=tuple([ip.address.address.host_cidr for ip in result.ips]),
+            interface_name=connected.host_interface,
+            mac=connected.mac,
+        )
+        self._store(endpoint, undo)
+        return result, endpoint
+
+    def _addresses(self, undo: Undo) -> Result:
+        ipam_call = IpamCall(self._call.request, self._call.netconf, self._call.netconf_text)
+        plugin = self._runtime.ipam_plugin
+        result = plugin.add(ipam_call, self._call.deadline)
+        undo.register("IPAM ADD", lambda deadline: plugin.withdraw(ipam_call, result, deadline))
+        if not result.ips:
+            raise CniError(INTERNAL, "IPAM plugin returned no IP addresses in result")
+        return result
+
+    def _device(self, result: Result, undo: Undo) -> Connected:
+        request, netconf = self._call.request, self._call.netconf
+        dataplane = self._runtime.dataplane
+        connected = dataplane.connect(
+            Attachment(
+                netns=request.netns,
+                ifname=request.ifname,
+                host_name=self.host_name,
+                addresses=tuple([ip.address for ip in result.ips]),
+                gateways=tuple([ip.gateway for ip in result.ips]),
+                routes=DEFAULT_ROUTES,
+                mtu=self._mtu,
+                num_queues=max(1, netconf.num_queues),
+                device_type=netconf.device_type,
+                allow_ip_forwarding=netconf.allow_ip_forwarding,
+                name=self.endpoint.metadata.name,
+                namespace=self.endpoint.metadata.namespace,
+                labels=self.endpoint.metadata.labels,
+                endpoint=self.endpoint.endpoint,
+                node=self.endpoint.node,
+                orchestrator=self.endpoint.orchestrator,
+            ),
+            self._call.deadline,
+        )
+        undo.register("connect", lambda deadline: dataplane.disconnect(request.netns, request.ifname, deadline))
+        return connected
+
+    def _store(self, endpoint: WorkloadEndpoint, undo: Undo) -> None:
+        datastore = self._runtime.datastore
+        key = WorkloadEndpointKey(endpoint.metadata.namespace, endpoint.metadata.name)
+        stored = datastore.create(key, endpoint, self._call.deadline)
+
+        def remove(deadline: Deadline) -> None:
+            try:
+                datastore.delete(key, stored.revision, deadline)
+            except Missing:
+                return
+
+        undo.register("create WorkloadEndpoint", remove)
