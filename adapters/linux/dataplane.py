@@ -1,0 +1,157 @@
+"""Containers connected by the kernel of this machine: the `Dataplane` port over netlink, namespaces and sysctls.
+
+What to do is planned in domain/workload/plan, how is in the interpreter; here is only which namespace, what may be
+replaced, and in what words the kernel's refusals leave.
+
+Invariant: no namespace is made, no process started; a failed `connect` leaves no device of its own behind; and
+`disconnect` touches the named device alone.
+"""
+
+from __future__ import annotations
+
+from adapters.linux.interpreter import Interpreter, elsewhere_text, lives_elsewhere, other_end_is
+from adapters.linux.kernel import Kernel
+from adapters.linux.namespaces import NamespaceMissing, NotANamespace, Stranded, is_own_namespace
+from adapters.linux.netlink import KernelError, LinkMissing
+from domain.cni.errors import INVALID_NETNS
+from domain.ipam.address import V4, V6
+from domain.workload.plan import plan_for
+from domain.workload.steps import HOST, POD, Device
+from ports.dataplane import Connected, Dataplane, Link, Seen
+from ports.errors import Expired, Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapters.linux.netlink import Netlink
+    from domain.workload.attachment import Attachment
+    from ports.clock import Clock
+    from ports.deadline import Deadline
+    from ports.log import Log
+
+
+def load_pyroute2() -> Callable[[], Netlink]:
+    """Netlink by the library."""
+    from adapters.linux.netlink_pyroute2 import Pyroute2Netlink
+
+    return Pyroute2Netlink
+
+
+class LinuxDataplane(Dataplane):
+    """`load_netlink` is called when netlink is first needed; what it returns opens one for the thread's namespace.
+
+    `allow_own_namespace` is for a runtime that overrides the check (CNI_NETNS_OVERRIDE).
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        log: Log,
+        load_netlink: Callable[[], Callable[[], Netlink]] = load_pyroute2,
+        *,
+        allow_own_namespace: bool = False,
+    ) -> None:
+        self._clock = clock
+        self._log = log
+        self._load_netlink = load_netlink
+        self._allow_own = allow_own_namespace
+
+    def examine(
+        self, netns: str, ifname: str, deadline: Deadline, host_name: str = "", *, replace_host_link: bool = False
+    ) -> None:
+        self._check_time(deadline, netns)
+        try:
+            with Kernel(netns, self._load_netlink) as kernel:
+                if not self._allow_own and is_own_namespace(netns):
+                    raise Refused("plugin's netns and netns from CNI_NETNS should not be the same", INVALID_NETNS)
+                leftover = kernel.netlink(HOST).link(host_name) if host_name else None
+                pod = Device(POD, ifname)
+                present = kernel.netlink(POD).link(ifname)
+                if present is not None and not (leftover is not None and other_end_is(kernel, leftover, pod)):
+                    raise Refused(f'device "{ifname}" in network namespace "{netns}": file exists')
+                if leftover is not None and not replace_host_link and lives_elsewhere(kernel, leftover, pod):
+                    raise Refused(elsewhere_text(leftover, pod))
+        except KernelError as error:
+            raise Refused(str(error)) from error
+
+    def is_own_namespace(self, netns: str) -> bool:
+        return is_own_namespace(netns)
+
+    def connect(self, attachment: Attachment, deadline: Deadline) -> Connected:
+        self._check_time(deadline, attachment.netns)
+        try:
+            plan = plan_for(attachment)
+            with Kernel(attachment.netns, self._load_netlink) as kernel:
+                interpreter = Interpreter(kernel, self._clock, self._log, deadline)
+                try:
+                    interpreter.run(plan)
+                    made = kernel.netlink(POD).link(attachment.ifname)
+                    if made is None:
+                        raise LinkMissing
+                except Stranded:  # whatever would be deleted now would be the container's
+                    raise
+                except BaseException:
+                    self._undo(attachment.netns, interpreter)
+                    raise
+        except (ValueError, KernelError) as error:
+            raise Refused(str(error)) from error
+        return Connected(attachment.host_name, made.mac)
+
+    def _undo(self, netns: str, interpreter: Interpreter) -> None:
+        """Over sockets of its own: a signal may have interrupted a conversation on the others."""
+        try:
+            with Kernel("", self._load_netlink) as kernel:
+                interpreter.undo(kernel)
+        except KernelError as error:
+            self._log.error("Cannot remove the device pair of a failed call", netns=netns, error=error)
+
+    def disconnect(self, netns: str, ifname: str, deadline: Deadline) -> None:
+        if not netns:
+            return
+        self._check_time(deadline, netns)
+        try:
+            kernel = Kernel(netns, self._load_netlink)
+        except NamespaceMissing:
+            return
+        except NotANamespace as error:
+            self._log.warning("Nothing to disconnect: not a network namespace", netns=netns, error=error)
+            return
+        except KernelError as error:
+            raise Refused(f"failed to enter netns: {error}") from error
+        with kernel:
+            try:
+                pod = kernel.netlink(POD)
+                found = pod.link(ifname)
+                if found is not None:
+                    pod.delete_link(found.index)
+            except KernelError as error:
+                text = f"failed to clean up workload's pod interface inside netns: {error}"
+                raise Refused(text) from error
+
+    def look(self, netns: str, name: str, deadline: Deadline) -> Seen:
+        self._check_time(deadline, netns)
+        try:
+            with Kernel(netns, self._load_netlink) as kernel:
+                return _see(kernel.netlink(POD if netns else HOST), name)
+        except KernelError as error:
+            raise Refused(str(error)) from error
+
+    def _check_time(self, deadline: Deadline, netns: str) -> None:
+        if deadline.passed(self._clock.monotonic()):
+            raise Expired(f"network namespace {netns}")
+
+
+def _see(netlink: Netlink, name: str) -> Seen:
+    found = netlink.link(name)
+    if found is None:
+        return Seen(None)
+    addresses = [cidr for version in (V4, V6) for cidr in netlink.addresses(found.index, version)]
+    routes = [
+        (route.destination, route.gateway)
+        for version in (V4, V6)
+        for route in netlink.routes(version)
+        if route.link == found.index
+    ]
+    link = Link(name=found.name, kind=found.kind, up=found.up, mtu=found.mtu, mac=found.mac)
+    return Seen(link, tuple(addresses), tuple(routes))

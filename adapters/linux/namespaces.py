@@ -1,0 +1,145 @@
+"""Network namespaces: telling a path to one from any other path, and stepping into it and back.
+
+A path from a runtime is hostile until proven otherwise: it may be missing, a left-over plain file, a FIFO that would
+block, another kind of namespace. None is ever created.
+
+Invariant: the calling thread is back in its own namespace when a `with Inside(…)` ends, however it ends; where it
+cannot get back, `Stranded` says so, and nothing may go on.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]  # the C module: `signal` loads enum; typeshed lacks it
+import os
+import stat
+from errno import EINVAL, ENOENT
+
+from adapters.linux.netlink import KernelError, go_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+CLONE_NEWNET = 0x40000000
+_TERMINATION = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP)
+_OWN = "/proc/thread-self/ns/net"
+_NS_GET_NSTYPE = 0xB703
+_NSFS_MAGIC, _PROC_MAGIC = 0x6E736673, 0x9FA0
+_STATFS_SIZE = 256  # larger than any architecture's struct statfs
+
+
+class NamespaceMissing(KernelError):
+    """Nothing is at the path."""
+
+
+class NotANamespace(KernelError):
+    """Something is at the path, but it is no network namespace."""
+
+
+class Stranded(RuntimeError):
+    """The thread is still inside the container's namespace."""
+
+
+def open_namespace(path: str) -> int:
+    """A descriptor, read-only and closed on exec, of the network namespace at that path."""
+    try:
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
+            raise _not_a_namespace(path)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError) as error:  # ValueError: an embedded null byte
+        number = getattr(error, "errno", EINVAL)
+        kind = NamespaceMissing if number == ENOENT else KernelError
+        raise kind(number, f'failed to Statfs "{path}": {go_text(number)}') from error
+    if not _is_network_namespace(descriptor):
+        os.close(descriptor)
+        raise _not_a_namespace(path)
+    return descriptor
+
+
+def is_own_namespace(path: str) -> bool:
+    """Whether the path leads to the namespace of the calling thread; one that cannot be followed does not."""
+    try:
+        there, here = os.stat(path), os.stat(_OWN)
+    except (OSError, ValueError):
+        return False
+    return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+
+
+def _is_network_namespace(descriptor: int) -> bool:
+    from fcntl import ioctl
+
+    try:
+        return ioctl(descriptor, _NS_GET_NSTYPE) == CLONE_NEWNET
+    except OSError:
+        return False
+
+
+def _not_a_namespace(path: str) -> NotANamespace:
+    magic = _magic(path)
+    if magic in {_NSFS_MAGIC, _PROC_MAGIC}:  # a namespace of another kind, or a plain file of /proc
+        return NotANamespace(EINVAL, f'"{path}" is not a network namespace: {go_text(EINVAL)}')
+    return NotANamespace(EINVAL, f'unknown FS magic on "{path}": {magic:x}')
+
+
+def _magic(path: str) -> int:
+    """`f_type` of statfs(2), which Python does not offer; 0 if it cannot be had."""
+    import ctypes
+
+    buffer = ctypes.create_string_buffer(_STATFS_SIZE)
+    if ctypes.CDLL(None, use_errno=True).statfs(os.fsencode(path), buffer):
+        return 0
+    return ctypes.c_ulong.from_buffer(buffer).value
+
+
+def _setns(descriptor: int) -> None:
+    if hasattr(os, "setns"):
+        os.setns(descriptor, CLONE_NEWNET)
+        return
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(descriptor, CLONE_NEWNET):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+class Inside:
+    """`with Inside(descriptor):` runs in that network namespace: sockets opened there stay in it.
+
+    Termination signals wait meanwhile: their handlers raise, and would do so between arriving and being sure to
+    return.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._there = descriptor
+        self._here = -1
+        self._mask: set[int] = set()
+
+    def __enter__(self) -> None:
+        self._here = os.open(_OWN, os.O_RDONLY | os.O_CLOEXEC)
+        self._mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
+        try:
+            _signal.pthread_sigmask(_signal.SIG_BLOCK, _TERMINATION)
+            _setns(self._there)
+        except OSError as error:
+            self._leave()
+            number = error.errno or EINVAL
+            raise KernelError(number, f"error switching to ns: {go_text(number)}") from error
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            _setns(self._here)
+        except OSError as failure:
+            raise Stranded(f"cannot return from the container's network namespace: {failure}") from failure
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        os.close(self._here)
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, self._mask)

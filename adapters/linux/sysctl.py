@@ -1,0 +1,32 @@
+"""Kernel settings below /proc/sys, written as they are for the calling thread's network namespace.
+
+Invariant: a setting that does not exist is never created, and no symbolic link is followed at its end.
+"""
+
+from __future__ import annotations
+
+import os
+
+from adapters.linux.netlink import KernelError, go_text
+
+_ROOT = "/proc/sys/"
+
+
+def write_sysctl(path: str, value: str) -> None:
+    """`path` is below /proc/sys. KernelError `open <file>: <reason>` or `write <file>: <reason>`."""
+    file = _ROOT + path
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError as error:
+        raise _failed("open", file, error) from error
+    try:
+        os.write(descriptor, value.encode())
+    except OSError as error:
+        raise _failed("write", file, error) from error
+    finally:
+        os.close(descriptor)
+
+
+def _failed(verb: str, file: str, error: OSError) -> KernelError:
+    number = error.errno or 0
+    return KernelError(number, f"{verb} {file}: {go_text(number)}")
