@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from domain.ipam.address import BITS, Address
 from domain.resource import Metadata
-from domain.workload.identity import Identity
+from domain.workload.identity import identity_of
 from domain.workload.names import InvalidField, full_name
 
 TYPE_CHECKING = False
@@ -40,16 +40,10 @@ def is_subdomain(text: str) -> bool:
     return len(text) <= MAX_NAME and all(_is_dashed_word(label, _LOWER) for label in text.split("."))
 
 
-def identity_of(endpoint: WorkloadEndpoint) -> Identity:
-    return Identity(
-        orchestrator=endpoint.orchestrator,
-        node=endpoint.node,
-        pod=endpoint.pod,
-        namespace=endpoint.metadata.namespace,
-        container_id=endpoint.container_id,
-        endpoint=endpoint.endpoint,
-        workload=endpoint.workload,
-    )
+def require_subdomain(field: str, text: str) -> None:
+    """InvalidField unless it is one."""
+    if not is_subdomain(text):
+        raise InvalidField(field, text, _SUBDOMAIN_REASON)
 
 
 def with_forced_labels(endpoint: WorkloadEndpoint) -> WorkloadEndpoint:
@@ -82,8 +76,7 @@ def _check_name(endpoint: WorkloadEndpoint) -> None:
             f"expected name {expected}"
         )
         raise InvalidField("name", name, reason)
-    if not is_subdomain(name):
-        raise InvalidField("name", name, _SUBDOMAIN_REASON)
+    require_subdomain("name", name)
 
 
 def _check_identifiers(endpoint: WorkloadEndpoint) -> None:
@@ -100,8 +93,7 @@ def _check_identifiers(endpoint: WorkloadEndpoint) -> None:
     ]
     named += [pair for pair in (("pod", endpoint.pod), ("serviceAccountName", endpoint.service_account)) if pair[1]]
     for field, text in named:
-        if not is_subdomain(text):
-            raise InvalidField(field, text, _SUBDOMAIN_REASON)
+        require_subdomain(field, text)
 
 
 def _check_interface_name(name: str) -> None:

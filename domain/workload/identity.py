@@ -12,9 +12,11 @@ from domain.workload.mesos import mesos_namespace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.cni.request import CniArgs, Request
+    from domain.workload.endpoint import WorkloadEndpoint
 
 KUBERNETES, CNI, LIBNETWORK = "k8s", "cni", "libnetwork"
 DEFAULT_NAMESPACE = "default"
+NO_KUBERNETES = "K8S_POD_NAME and K8S_POD_NAMESPACE name a Kubernetes pod, which this build cannot network yet"
 
 
 class Identity(Value):
@@ -50,4 +52,17 @@ def identify(request: Request, args: CniArgs, mesos_labels: tuple[tuple[str, str
         namespace=mesos_namespace(mesos_labels) or args.test_namespace or DEFAULT_NAMESPACE,
         container_id=request.container_id,
         endpoint=request.ifname,
+    )
+
+
+def identity_of(endpoint: WorkloadEndpoint) -> Identity:
+    """The identity that a stored endpoint states."""
+    return Identity(
+        orchestrator=endpoint.orchestrator,
+        node=endpoint.node,
+        pod=endpoint.pod,
+        namespace=endpoint.metadata.namespace,
+        container_id=endpoint.container_id,
+        endpoint=endpoint.endpoint,
+        workload=endpoint.workload,
     )

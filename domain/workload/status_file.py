@@ -9,7 +9,7 @@ Invariant: two different keys of one host never share a file name.
 from __future__ import annotations
 
 from domain.value import Value
-from domain.workload.identity import Identity
+from domain.workload.identity import identity_of
 from domain.workload.names import segments
 
 TYPE_CHECKING = False
@@ -32,15 +32,7 @@ def policy_key(endpoint: WorkloadEndpoint | None) -> PolicyKey | None:
     """Felix's key of a stored endpoint; None for none."""
     if endpoint is None:
         return None
-    identity = Identity(
-        orchestrator=endpoint.orchestrator,
-        node=endpoint.node,
-        pod=endpoint.pod,
-        container_id=endpoint.container_id,
-        endpoint=endpoint.endpoint,
-        workload=endpoint.workload,
-    )
-    workload = segments(identity)[2][1]
+    workload = segments(identity_of(endpoint))[2][1]
     return PolicyKey(
         endpoint.node, endpoint.orchestrator, f"{endpoint.metadata.namespace}/{workload}", endpoint.endpoint
     )

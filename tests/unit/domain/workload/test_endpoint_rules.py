@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from domain.ipam.address import Cidr
 from domain.resource import Metadata
 from domain.workload.endpoint import Nat, Port, WorkloadEndpoint
-from domain.workload.endpoint_rules import check_endpoint, identity_of, is_subdomain, with_forced_labels
+from domain.workload.endpoint_rules import check_endpoint, is_subdomain, with_forced_labels
+from domain.workload.identity import identity_of
 from domain.workload.names import InvalidField, full_name
 
 PLAIN = WorkloadEndpoint(

@@ -1,0 +1,125 @@
+"""What an IPPool must look like to be stored, alone and beside the others.
+
+A bad pool is found out late and far away, by an allocation that goes wrong; so it is refused where it is made.
+
+Invariant: the enabled pools that pass have canonical ranges that share no address and hold at least one block each.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.address import V6, Cidr
+from domain.ipam.pools import LOAD_BALANCER, TUNNEL, WORKLOAD
+from domain.workload.selector import SelectorError, parse_selector
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from domain.ipam.pools import Pool
+
+BLOCK_SIZES = {4: (20, 32), 6: (116, 128)}
+_MODES = ("", "Never", "Always", "CrossSubnet")
+_ASSIGNMENT_MODES = ("", "Automatic", "Manual")
+_LINK_LOCAL = (Cidr.parse("169.254.0.0/16"), Cidr.parse("fe80::/10"))
+
+
+class BadPool(ValueError):
+    """The text names the pool or range, what is wrong with it, and what would be right."""
+
+
+def check_pool(pool: Pool) -> None:
+    """BadPool for the first rule that the pool breaks by itself."""
+    name = pool.metadata.name
+    cidr = _range(pool)
+    low, high = BLOCK_SIZES[cidr.version]
+    if not low <= pool.block_length <= high:
+        raise BadPool(
+            f"IPPool {name}: block size {pool.block_length} is not possible for IPv{cidr.version}; "
+            f"choose a prefix length from {low} to {high}"
+        )
+    if cidr.length > pool.block_length and not pool.disabled:
+        raise BadPool(
+            f"IPPool {name}: {cidr} is smaller than one block of /{pool.block_length}; "
+            "choose a larger range or a larger block size number"
+        )
+    _check_modes(pool, cidr)
+    for selector in (pool.node_selector, pool.namespace_selector):
+        try:
+            parse_selector(selector)
+        except SelectorError as error:
+            raise BadPool(f"IPPool {name}: selector {selector!r} cannot be used: {error}") from None
+
+
+def _range(pool: Pool) -> Cidr:
+    name = pool.metadata.name
+    try:
+        written = Cidr.parse(pool.cidr_text)
+    except ValueError:
+        raise BadPool(
+            f"IPPool {name}: {pool.cidr_text!r} is not a CIDR; write it like 10.244.0.0/16 or fd00:10:244::/48"
+        ) from None
+    if written != written.network:
+        raise BadPool(f"IPPool {name}: {pool.cidr_text} has bits set beyond its prefix; write {written.network}")
+    if any(written.overlaps(one) for one in _LINK_LOCAL):
+        raise BadPool(f"IPPool {name}: {written} lies in the link-local range, which is never routed")
+    return written
+
+
+def _check_modes(pool: Pool, cidr: Cidr) -> None:
+    name = pool.metadata.name
+    choices = (
+        ("ipipMode", pool.ipip_mode, _MODES),
+        ("vxlanMode", pool.vxlan_mode, _MODES),
+        ("assignmentMode", pool.assignment_mode, _ASSIGNMENT_MODES),
+        *[("allowedUses", use, (WORKLOAD, TUNNEL, LOAD_BALANCER)) for use in pool.allowed_uses],
+    )
+    for field, value, allowed in choices:
+        if value not in allowed:
+            raise BadPool(f"IPPool {name}: {field} is {value!r}; choose one of {', '.join(filter(None, allowed))}")
+    off = ("", "Never")
+    if pool.ipip_mode not in off and cidr.version == V6:
+        raise BadPool(f"IPPool {name}: ipipMode {pool.ipip_mode} is not possible for IPv6; set it to Never")
+    if pool.ipip_mode not in off and pool.vxlan_mode not in off:
+        raise BadPool(f"IPPool {name}: ipipMode and vxlanMode exclude each other; set one of them to Never")
+
+
+def check_pool_among(pool: Pool, others: Iterable[Pool]) -> None:
+    """BadPool if its range shares addresses with one of the others."""
+    cidr = _range(pool)
+    for other in others:
+        if other.cidr is not None and cidr.overlaps(other.cidr):
+            raise BadPool(
+                f"IPPool {pool.metadata.name}: {cidr} overlaps {other.cidr} of IPPool {other.metadata.name}; "
+                "choose a range of its own"
+            )
+
+
+def check_pool_change(stored: Pool, wanted: Pool) -> None:
+    """BadPool if a change touches what blocks already depend on."""
+    name = stored.metadata.name
+    if wanted.cidr != stored.cidr:
+        raise BadPool(
+            f"IPPool {name}: its range is {stored.cidr_text} and cannot become {wanted.cidr_text}; make another pool"
+        )
+    if wanted.block_length != stored.block_length:
+        raise BadPool(
+            f"IPPool {name}: its block size is {stored.block_length} and cannot become {wanted.block_length}; "
+            "make another pool"
+        )
+
+
+def block_sizes_by_version(sizes: Iterable[int]) -> dict[int, int]:
+    """Which IP version each block size is for: the two ranges of possible sizes do not meet. BadPool for others."""
+    chosen: dict[int, int] = {}
+    for size in sizes:
+        fitting = [version for version, (low, high) in BLOCK_SIZES.items() if low <= size <= high]
+        if not fitting:
+            raise BadPool(f"block size {size} is not possible; choose 20 to 32 for IPv4 or 116 to 128 for IPv6")
+        if chosen.setdefault(fitting[0], size) != size:
+            raise BadPool(f"block size is given twice for IPv{fitting[0]}: {chosen[fitting[0]]} and {size}")
+    return chosen
+
+
+def derived_name(cidr: Cidr) -> str:
+    """`ippool-10-244-0-0-16`: a name for a pool that nobody named."""
+    return "ippool-" + str(cidr).replace(".", "-").replace(":", "-").replace("/", "-")
