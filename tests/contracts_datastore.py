@@ -1,0 +1,351 @@
+"""What every adapter of the datastore port promises, as one suite that each of them runs.
+
+Derive a class named `Test…`, give it a fixture `store` (an empty datastore on a `MemoryClock`) and `put_text`.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from strategies import entries
+
+from adapters.memory.clock import START, MemoryClock
+from adapters.records.bad_record import BadRecord
+from domain.cluster import ClusterInformation, Node
+from domain.ipam.address import Cidr
+from domain.ipam.affinity import Affinity, Owner
+from domain.ipam.block import Block
+from domain.ipam.config import AllocationConfig
+from domain.ipam.handle import Handle
+from domain.ipam.pools import Pool
+from domain.moment import rfc3339
+from domain.resource import Metadata
+from domain.workload.endpoint import WorkloadEndpoint
+from domain.workload.profiles import Profile
+from ports.datastore import (
+    Affinities,
+    AffinityKey,
+    AllocationConfigKey,
+    BlockKey,
+    Blocks,
+    ClusterInformationKey,
+    ClusterInformations,
+    Datastore,
+    HandleKey,
+    Handles,
+    IPPoolKey,
+    IPPools,
+    NodeKey,
+    Nodes,
+    ProfileKey,
+    Profiles,
+    WorkloadEndpointKey,
+    WorkloadEndpoints,
+)
+from ports.deadline import Deadline
+from ports.errors import AlreadyExists, Conflict, Expired, Missing, Refused, Unavailable
+
+SOON = Deadline(1_000_000.0)
+V4_BLOCK, V6_BLOCK = Cidr.parse("10.0.0.64/30"), Cidr.parse("fd00::40/126")
+HOST_A, HOST_AB = Owner("host", "node-a"), Owner("host", "node-ab")
+
+
+def empty_block(cidr: Cidr) -> Block:
+    return Block(cidr, "host:node-a", None, (None,) * 4, (0, 1, 2, 3), (), 7, {})
+
+
+def endpoint(namespace: str, name: str) -> WorkloadEndpoint:
+    return WorkloadEndpoint(Metadata(name, namespace), orchestrator="cni", node="node-a")
+
+
+def keys(found) -> list[str]:
+    return [str(stored.key) for stored in found]
+
+
+class DatastoreContract:
+    @pytest.fixture
+    def clock(self) -> MemoryClock:
+        return MemoryClock()
+
+    def put_text(self, store: Datastore, key_text: str, text: str) -> None:
+        """Store a text as another program could have, unchecked."""
+        raise NotImplementedError
+
+    # --- one record ----------------------------------------------------------------------------------------------
+
+    def test_what_was_created_is_what_get_gives(self, store):
+        created = store.create(HandleKey("net1.c1"), Handle({V4_BLOCK: 1}), SOON)
+        assert store.get(HandleKey("net1.c1"), SOON) == created
+        assert created.record == Handle({V4_BLOCK: 1})
+
+    def test_a_record_that_nobody_wrote_is_none(self, store):
+        assert store.get(HandleKey("net1.c1"), SOON) is None
+        assert store.get(AllocationConfigKey(), SOON) is None
+
+    def test_creating_over_a_record_fails_and_leaves_it(self, store):
+        created = store.create(HandleKey("net1.c1"), Handle({V4_BLOCK: 1}), SOON)
+        with pytest.raises(AlreadyExists, match=r"resource already exists: IPAMHandleKey\(id=net1.c1\)"):
+            store.create(HandleKey("net1.c1"), Handle({}), SOON)
+        assert store.get(HandleKey("net1.c1"), SOON) == created
+
+    def test_an_update_that_names_the_current_revision_happens(self, store):
+        created = store.create(HandleKey("h"), Handle({V4_BLOCK: 1}), SOON)
+        updated = store.update(HandleKey("h"), Handle({V4_BLOCK: 2}), created.revision, SOON)
+        assert updated.record == Handle({V4_BLOCK: 2})
+        assert updated.revision != created.revision
+        assert store.get(HandleKey("h"), SOON) == updated
+
+    def test_of_two_updates_that_name_the_same_revision_the_second_conflicts(self, store):
+        created = store.create(HandleKey("h"), Handle({V4_BLOCK: 1}), SOON)
+        updated = store.update(HandleKey("h"), Handle({V4_BLOCK: 2}), created.revision, SOON)
+        with pytest.raises(Conflict, match=r"update conflict: IPAMHandleKey\(id=h\)"):
+            store.update(HandleKey("h"), Handle({V4_BLOCK: 3}), created.revision, SOON)
+        assert store.get(HandleKey("h"), SOON) == updated
+
+    def test_an_update_of_a_record_that_is_gone_is_missing(self, store):
+        created = store.create(HandleKey("h"), Handle({V4_BLOCK: 1}), SOON)
+        store.delete(HandleKey("h"), created.revision, SOON)
+        with pytest.raises(Missing, match=r"resource does not exist: IPAMHandleKey\(id=h\)"):
+            store.update(HandleKey("h"), Handle({V4_BLOCK: 2}), created.revision, SOON)
+        assert store.get(HandleKey("h"), SOON) is None
+
+    def test_a_delete_that_names_a_stale_revision_conflicts(self, store):
+        created = store.create(HandleKey("h"), Handle({V4_BLOCK: 1}), SOON)
+        updated = store.update(HandleKey("h"), Handle({V4_BLOCK: 2}), created.revision, SOON)
+        with pytest.raises(Conflict):
+            store.delete(HandleKey("h"), created.revision, SOON)
+        assert store.get(HandleKey("h"), SOON) == updated
+
+    def test_a_delete_without_a_revision_deletes_whatever_is_there(self, store):
+        created = store.create(HandleKey("h"), Handle({V4_BLOCK: 1}), SOON)
+        store.update(HandleKey("h"), Handle({V4_BLOCK: 2}), created.revision, SOON)
+        store.delete(HandleKey("h"), None, SOON)
+        assert store.get(HandleKey("h"), SOON) is None
+
+    @pytest.mark.parametrize("revision", [None, "1"])
+    def test_deleting_what_is_not_there_is_missing(self, store, revision):
+        with pytest.raises(Missing):
+            store.delete(HandleKey("h"), revision, SOON)
+
+    def test_a_record_made_again_has_another_revision(self, store):
+        """Else an update decided on the first one would hit the second."""
+        first = store.create(HandleKey("h"), Handle({V4_BLOCK: 1}), SOON)
+        store.delete(HandleKey("h"), first.revision, SOON)
+        second = store.create(HandleKey("h"), Handle({V4_BLOCK: 1}), SOON)
+        assert second.revision != first.revision
+        with pytest.raises(Conflict):
+            store.update(HandleKey("h"), Handle({}), first.revision, SOON)
+
+    def test_a_revision_that_is_no_number_conflicts(self, store):
+        store.create(HandleKey("h"), Handle({V4_BLOCK: 1}), SOON)
+        with pytest.raises(Conflict):
+            store.update(HandleKey("h"), Handle({}), "x", SOON)
+
+    def test_writing_one_record_leaves_the_revision_of_another(self, store):
+        one = store.create(HandleKey("one"), Handle({}), SOON)
+        store.create(HandleKey("two"), Handle({}), SOON)
+        assert store.get(HandleKey("one"), SOON) == one
+
+    @settings(
+        max_examples=60,
+        deadline=None,  # a full disk cache must not fail the test
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
+    )
+    @given(st.data())
+    def test_any_record_is_kept_as_it_is(self, store, data):
+        key, record = data.draw(entries)
+        held = store.get(key, SOON)
+        written = store.update(key, record, held.revision, SOON) if held else store.create(key, record, SOON)
+        assert written.record == record
+        assert store.get(key, SOON) == written
+        store.delete(key, written.revision, SOON)
+
+    # --- v3 resources --------------------------------------------------------------------------------------------
+
+    def test_a_resource_gets_uid_and_creation_time_when_it_is_created(self, store):
+        created = store.create(NodeKey("node-a"), Node(Metadata("node-a")), SOON)
+        metadata = created.record.metadata
+        assert uuid.UUID(metadata.uid).version == 4
+        assert metadata.created == rfc3339(START)
+        assert store.get(NodeKey("node-a"), SOON) == created
+
+    def test_a_resource_keeps_the_uid_and_creation_time_that_it_brings(self, store):
+        metadata = Metadata("node-a", uid="6b0a8f9e-0000-4000-8000-000000000001", created="2026-01-01T00:00:00Z")
+        assert store.create(NodeKey("node-a"), Node(metadata), SOON).record.metadata == metadata
+
+    def test_an_update_fills_nothing(self, store):
+        created = store.create(NodeKey("node-a"), Node(Metadata("node-a")), SOON)
+        record = created.record.replace(spec='{"bgp":{}}')
+        assert store.update(NodeKey("node-a"), record, created.revision, SOON).record == record
+
+    def test_two_resources_get_two_uids(self, store):
+        one = store.create(NodeKey("a"), Node(Metadata("a")), SOON)
+        two = store.create(NodeKey("b"), Node(Metadata("b")), SOON)
+        assert one.record.metadata.uid != two.record.metadata.uid
+
+    def test_a_record_under_the_key_of_another_is_refused(self, store):
+        with pytest.raises(BadRecord, match="its name is 'b'"):
+            store.create(NodeKey("a"), Node(Metadata("b")), SOON)
+        with pytest.raises(BadRecord, match="its cidr is"):
+            store.create(BlockKey(V4_BLOCK), empty_block(V6_BLOCK), SOON)
+        with pytest.raises(BadRecord, match="its namespace is"):
+            store.create(WorkloadEndpointKey("ns", "w"), endpoint("other", "w"), SOON)
+
+    @pytest.mark.parametrize("handle", ["", "net1/c1", "net1.\ud800", "a\0b"])
+    def test_a_name_that_no_key_can_hold_is_refused(self, store, handle):
+        with pytest.raises(BadRecord, match="cannot be part of a datastore key"):
+            store.create(HandleKey(handle), Handle({}), SOON)
+
+    def test_members_that_we_do_not_know_survive_a_rewrite(self, store):
+        self.put_text(store, "/calico/ipam/v2/handle/h", '{"block":{},"deleted":false,"colour":{"b":[1,2.5],"a":null}}')
+        self.put_text(
+            store,
+            "/calico/resources/v3/projectcalico.org/clusterinformations/default",
+            '{"kind":"ClusterInformation","apiVersion":"projectcalico.org/v3","metadata":{"name":"default","uid":"u",'
+            '"creationTimestamp":"2026-01-01T00:00:00Z","finalizers":["f"]},"spec":{"variant":"Calico"},"extra":1}',
+        )
+        handle = store.get(HandleKey("h"), SOON)
+        store.update(handle.key, handle.record.replace(deleted=True), handle.revision, SOON)
+        info = store.get(ClusterInformationKey("default"), SOON)
+        store.update(info.key, info.record.replace(datastore_ready=True), info.revision, SOON)
+        assert store.get(HandleKey("h"), SOON).record == Handle({}, True, (("colour", '{"b":[1,2.5],"a":null}'),))
+        kept = store.get(ClusterInformationKey("default"), SOON).record
+        assert kept.metadata.unknown == (("finalizers", '["f"]'),)
+        assert (kept.spec_unknown, kept.unknown) == ((("variant", '"Calico"'),), (("extra", "1"),))
+        assert kept.datastore_ready is True
+
+    def test_the_profile_that_allows_everything_is_there_without_being_stored(self, store):
+        store.create(ProfileKey("zz"), Profile(Metadata("zz")), SOON)
+        assert keys(store.list(Profiles(), SOON)) == ["Profile(zz)", "Profile(projectcalico-default-allow)"]
+        found = store.get(ProfileKey("projectcalico-default-allow"), SOON)
+        assert [rule.action for rule in (*found.record.ingress, *found.record.egress)] == ["Allow", "Allow"]
+        assert found.revision == "1"
+        with pytest.raises(AlreadyExists):
+            store.create(found.key, found.record, SOON)
+        with pytest.raises(Refused, match="operation Update is not supported"):
+            store.update(found.key, found.record, "1", SOON)
+        with pytest.raises(Refused, match="operation Delete is not supported"):
+            store.delete(found.key, None, SOON)
+
+    # --- lists ---------------------------------------------------------------------------------------------------
+
+    def test_an_empty_store_lists_nothing(self, store):
+        listings = (Blocks(), Affinities(HOST_A), Handles(), IPPools(), Nodes(), ClusterInformations())
+        assert [store.list(listing, SOON) for listing in listings] == [()] * 6
+
+    def test_a_list_is_in_the_order_of_key_texts(self, store):
+        made = [store.create(HandleKey(name), Handle({}), SOON) for name in ("b", "a.2", "a", "a.10", "B", "é")]
+        by_name = {stored.key.handle: stored for stored in made}
+        assert store.list(Handles(), SOON) == tuple(by_name[name] for name in ("B", "a", "a.10", "a.2", "b", "é"))
+
+    def test_blocks_are_listed_by_version(self, store):
+        four = store.create(BlockKey(V4_BLOCK), empty_block(V4_BLOCK), SOON)
+        six = store.create(BlockKey(V6_BLOCK), empty_block(V6_BLOCK), SOON)
+        assert store.list(Blocks(4), SOON) == (four,)
+        assert store.list(Blocks(6), SOON) == (six,)
+        assert store.list(Blocks(), SOON) == (four, six)
+
+    def test_affinities_are_listed_by_owner_and_version(self, store):
+        """DATASTORE C.1: a list of node-a never sees node-ab."""
+        virtual = Owner("virtual", "node-a")
+        for owner in (HOST_AB, HOST_A, virtual):
+            for cidr in (V6_BLOCK, V4_BLOCK):
+                store.create(AffinityKey(owner, cidr), Affinity("confirmed"), SOON)
+
+        def listed(owner, version=None):
+            return [(one.key.owner, one.key.cidr) for one in store.list(Affinities(owner, version), SOON)]
+
+        assert listed(HOST_A) == [(HOST_A, V4_BLOCK), (HOST_A, V6_BLOCK)]
+        assert listed(HOST_A, 6) == [(HOST_A, V6_BLOCK)]
+        assert listed(virtual, 4) == [(virtual, V4_BLOCK)]
+        assert listed(Owner("host", ""), 4) == [(HOST_A, V4_BLOCK), (HOST_AB, V4_BLOCK)]
+        assert len(listed(Owner("host", ""))) == 4
+
+    def test_resources_of_different_kinds_do_not_meet(self, store):
+        pool = store.create(IPPoolKey("x"), Pool(Metadata("x"), "10.0.0.0/16"), SOON)
+        node = store.create(NodeKey("x"), Node(Metadata("x")), SOON)
+        info = store.create(ClusterInformationKey("x"), ClusterInformation(Metadata("x")), SOON)
+        assert store.list(IPPools(), SOON) == (pool,)
+        assert store.list(Nodes(), SOON) == (node,)
+        assert store.list(ClusterInformations(), SOON) == (info,)
+
+    def test_endpoints_are_listed_by_namespace_and_name_prefix(self, store):
+        for namespace, name in (
+            ("a", "n-k8s-web-eth0"),
+            ("a", "n-k8s-web-net1"),
+            ("a", "n-k8s-w"),
+            ("ab", "n-k8s-web-x"),
+        ):
+            store.create(WorkloadEndpointKey(namespace, name), endpoint(namespace, name), SOON)
+
+        def listed(namespace, prefix=""):
+            return keys(store.list(WorkloadEndpoints(namespace, prefix), SOON))
+
+        assert listed("a", "n-k8s-web-") == ["WorkloadEndpoint(a/n-k8s-web-eth0)", "WorkloadEndpoint(a/n-k8s-web-net1)"]
+        assert listed("", "n-k8s-web-")[-1] == "WorkloadEndpoint(ab/n-k8s-web-x)"
+        assert len(listed("a")) == 3
+        assert len(listed("")) == 4
+        assert listed("b") == []
+
+    def test_deleted_records_are_listed_no_more(self, store):
+        store.create(HandleKey("a"), Handle({}), SOON)
+        kept = store.create(HandleKey("b"), Handle({}), SOON)
+        store.delete(HandleKey("a"), None, SOON)
+        assert store.list(Handles(), SOON) == (kept,)
+
+    # --- several needs at once -----------------------------------------------------------------------------------
+
+    def test_fetch_answers_keys_and_listings_in_the_order_asked(self, store):
+        handle = store.create(HandleKey("h"), Handle({}), SOON)
+        config = store.create(AllocationConfigKey(), AllocationConfig(strict_affinity=True), SOON)
+        found = store.fetch(Nodes(), HandleKey("h"), Handles(), HandleKey("none"), AllocationConfigKey(), deadline=SOON)
+        assert found == ((), handle, (handle,), None, config)
+        assert store.fetch(deadline=SOON) == ()
+
+    # --- records that cannot be used -----------------------------------------------------------------------------
+
+    def test_a_list_leaves_out_corrupt_records_and_a_get_names_them(self, store):
+        """K03: a corrupt block must not keep others from being used, and whoever asks for it is told."""
+        good = store.create(BlockKey(V4_BLOCK), empty_block(V4_BLOCK), SOON)
+        bad = BlockKey(Cidr.parse("10.0.0.68/30"))
+        self.put_text(
+            store,
+            "/calico/ipam/v2/assignment/ipv4/block/10.0.0.68-30",
+            '{"cidr":"10.0.0.68/30","affinity":null,"allocations":[1,null,null,null],"unallocated":[1,2,3],"attributes":[{}]}',
+        )
+        assert store.list(Blocks(4), SOON) == (good,)
+        with pytest.raises(BadRecord, match=r"record BlockKey\(cidr=10.0.0.68/30\) is corrupt: allocations\[0\] is 1"):
+            store.get(bad, SOON)
+
+    def test_a_corrupt_record_can_be_deleted(self, store):
+        self.put_text(store, "/calico/ipam/v2/handle/h", "<html>")
+        store.delete(HandleKey("h"), None, SOON)
+        assert store.get(HandleKey("h"), SOON) is None
+
+    def test_keys_that_do_not_parse_are_left_out_of_lists(self, store):
+        self.put_text(store, "/calico/ipam/v2/assignment/ipv4/block/nonsense", "{}")
+        self.put_text(store, "/calico/ipam/v2/host/node-a", "")
+        self.put_text(store, "/calico/ipam/v2/host/node-a/ipv4/block/10.0.0.64-30", "")
+        assert store.list(Blocks(), SOON) == ()
+        assert [one.record for one in store.list(Affinities(HOST_A), SOON)] == [Affinity("")]
+
+    # --- deadlines -----------------------------------------------------------------------------------------------
+
+    def test_no_verb_does_anything_past_its_deadline(self, store, clock):
+        created = store.create(HandleKey("h"), Handle({}), SOON)
+        clock.advance(10)
+        past = Deadline(5.0)
+        for verb in (
+            lambda: store.get(HandleKey("h"), past),
+            lambda: store.list(Handles(), past),
+            lambda: store.create(HandleKey("i"), Handle({}), past),
+            lambda: store.update(HandleKey("h"), Handle({V4_BLOCK: 1}), created.revision, past),
+            lambda: store.delete(HandleKey("h"), None, past),
+        ):
+            with pytest.raises(Expired, match=r"deadline exceeded while waiting for .*datastore") as caught:
+                verb()
+            assert isinstance(caught.value, Unavailable)
+        assert store.list(Handles(), SOON) == (created,)
