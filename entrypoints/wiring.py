@@ -1,0 +1,161 @@
+"""Which adapter serves which port: one plain function per port, each importing its adapter inside.
+
+A plugin process thus loads only what its call uses. Settings come from the configuration and the environment in the
+original's way: what the configuration says is put into the environment (so that IPAM plugins see it), then each
+setting is read first under the prefix CALICO_, so that a prefixed variable beats the configuration.
+
+Invariant: nothing is opened, and no adapter loaded, before a use case first asks for the port.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from ports.errors import BadConfiguration, Refused
+from ports.runtime import Runtime
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from domain.cni.netconf import NetConf
+    from ports.clock import Clock
+    from ports.cluster import Cluster
+    from ports.dataplane import Dataplane
+    from ports.datastore import Datastore
+    from ports.ipam_plugin import IpamPlugin
+    from ports.lock import Lock
+    from ports.log import Log
+    from ports.node import Node
+    from ports.readiness import Readiness
+
+DEFAULT_SQLITE_PATH = "/var/lib/tortie/datastore.db"
+OWN_IPAM = "calico-ipam"
+
+
+def open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runtime:
+    """The ports of one plugin call."""
+    timepiece = clock()
+    environment = exported(netconf, environ)
+    runtime = Runtime(
+        datastore=lambda: datastore(environment, netconf.sqlite_path, timepiece),
+        cluster=cluster,
+        dataplane=lambda: dataplane(netconf, timepiece, log),
+        ipam_plugin=lambda: ipam_plugin(netconf, environment, runtime),
+        node=node,
+        lock=lambda: lock(netconf.ipam_lock_file, timepiece, log),
+        readiness=lambda: readiness(timepiece),
+        clock=timepiece,
+        log=log,
+    )
+    return runtime
+
+
+def exported(netconf: NetConf, environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment with the configuration's datastore settings in it, as IPAM plugins inherit it."""
+    settings = {
+        "DATASTORE_TYPE": netconf.datastore_type,
+        "ETCD_ENDPOINTS": netconf.etcd_endpoints,
+        "ETCD_DISCOVERY_SRV": netconf.etcd_discovery_srv,
+        "ETCD_KEY_FILE": netconf.etcd_key_file,
+        "ETCD_CERT_FILE": netconf.etcd_cert_file,
+        "ETCD_CA_CERT_FILE": netconf.etcd_ca_cert_file,
+        "ETCD_AUTHORITY": netconf.etcd_authority,
+        "ETCD_SCHEME": netconf.etcd_scheme,
+        "KUBECONFIG": netconf.kubernetes.kubeconfig,
+        "K8S_API_ENDPOINT": netconf.kubernetes.k8s_api_root,
+        "K8S_API_TOKEN": netconf.policy.k8s_auth_token,
+        "CALICO_API_GROUP": netconf.calico_api_group,
+        "K8S_CLIENT_QPS": str(netconf.qps or ""),
+        "K8S_CLIENT_BURST": str(netconf.burst or ""),
+    }
+    return {**environ, **{name: text for name, text in settings.items() if text}}
+
+
+def setting(environment: Mapping[str, str], name: str) -> str:
+    """CALICO_<name> if it is set at all, else <name>."""
+    return environment.get(f"CALICO_{name}", environment.get(name, ""))
+
+
+def datastore(environment: Mapping[str, str], sqlite_path: str, clock: Clock) -> Datastore:
+    """The type that is asked for; without one etcd if endpoints are given, else Kubernetes."""
+    type = setting(environment, "DATASTORE_TYPE")
+    if not type:
+        type = "etcdv3" if setting(environment, "ETCD_ENDPOINTS") else "kubernetes"
+    if type == "sqlite":
+        return sqlite_datastore(sqlite_path or setting(environment, "TORTIE_SQLITE_PATH"), clock)
+    if type in ("etcdv3", "kubernetes"):
+        raise BadConfiguration(f'datastore type "{type}" is not part of this build; set "datastore_type": "sqlite"')
+    raise Refused(f"unknown datastore type: {type}")
+
+
+def sqlite_datastore(path: str, clock: Clock) -> Datastore:
+    from adapters.sqlite.datastore import SqliteDatastore
+
+    return SqliteDatastore(path or DEFAULT_SQLITE_PATH, clock)
+
+
+def cluster() -> Cluster:
+    from adapters.linux.cluster_absent import AbsentCluster
+
+    return AbsentCluster()
+
+
+def dataplane(netconf: NetConf, clock: Clock, log: Log) -> Dataplane:
+    """By `dataplane_options.type`: absent is this system's own."""
+    if netconf.dataplane_type == "grpc":
+        if not netconf.dataplane_options.get("socket"):
+            raise Refused("GRPC dataplane socket not configured")
+        raise BadConfiguration("the gRPC dataplane is not part of this build; remove dataplane_options")
+    if netconf.dataplane_type is not None:
+        raise Refused(f"invalid dataplane type: {netconf.dataplane_type}")
+    from adapters.linux.dataplane import LinuxDataplane
+
+    return LinuxDataplane(clock, log)
+
+
+def ipam_plugin(netconf: NetConf, environment: Mapping[str, str], runtime: Runtime) -> IpamPlugin:
+    """Our own calico-ipam works in this process if it is what CNI_PATH has; anything else is executed."""
+    from adapters.linux.plugin_exec import ExecutedIpamPlugin
+
+    if netconf.ipam.type == OWN_IPAM and _is_own(netconf.ipam.type, environment):
+        from entrypoints.own_ipam import OwnIpamPlugin
+
+        return OwnIpamPlugin(runtime)
+    return ExecutedIpamPlugin(environment, runtime.clock, runtime.log)
+
+
+def _is_own(type: str, environment: Mapping[str, str]) -> bool:
+    from adapters.linux.own_program import is_this_program
+    from adapters.linux.plugin_path import find_plugin
+
+    own = getattr(sys.modules["__main__"], "__file__", None)
+    try:
+        found = find_plugin(type, tuple(environment.get("CNI_PATH", "").split(":")))
+    except Refused:
+        return False  # the executed plugin will say why it cannot be found
+    return own is not None and is_this_program(found, own)
+
+
+def node() -> Node:
+    from adapters.linux.node_files import NodeFiles
+
+    return NodeFiles()
+
+
+def lock(path: str, clock: Clock, log: Log) -> Lock:
+    from adapters.linux.lock_file import LockFile
+
+    return LockFile(path, clock, log)
+
+
+def readiness(clock: Clock) -> Readiness:
+    from adapters.linux.readiness_http import HttpReadiness
+
+    return HttpReadiness(clock)
+
+
+def clock() -> Clock:
+    from adapters.linux.clock import SystemClock
+
+    return SystemClock()
