@@ -1,0 +1,97 @@
+"""`calico`, the network plugin: its flags, and which use case answers which verb.
+
+Use cases are imported by the verb that needs them, because start-up is latency.
+"""
+
+from __future__ import annotations
+
+from domain.cni.errors import PLUGIN_FAILURE, CniError, error_text
+from domain.cni.request import parse_args
+from entrypoints.flags import UsageWanted, parse_flags
+from entrypoints.logs import CallLog
+from entrypoints.stdio import Plugin, attempt, budget, default_opener, read_stdin, run, say, send
+from entrypoints.version import VERSION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from domain.cni.request import CniArgs, Request
+    from domain.usecases.call import Call
+    from domain.usecases.undo import Undo
+    from entrypoints.stdio import Opener
+    from ports.log import Log
+    from ports.runtime import Runtime
+
+_FLAGS = {"t": "Test datastore connection", "v": "Display version"}
+_UNDECLARED = "0.2.0"  # the version of the result when the configuration declares none
+
+
+def main(arguments: Sequence[str], environ: Mapping[str, str], open_runtime: Opener | None = None) -> int:
+    """The exit code of `calico <arguments>`."""
+    try:
+        flags = parse_flags(arguments, "Calico", _FLAGS)
+    except UsageWanted as wanted:
+        say(wanted.text)
+        return wanted.exit_code
+    if "v" in flags:
+        return 0 if send(VERSION + "\n") else 1
+    log = CallLog("cni-plugin")
+    if "t" in flags:
+        return _report_connection(environ, log, open_runtime)
+    return run(PLUGIN, environ, log, open_runtime)
+
+
+def _read_args(request: Request) -> CniArgs:
+    return parse_args(request.args)
+
+
+def _add(call: Call, runtime: Runtime, undo: Undo) -> str:
+    from domain.cni.result import result_text
+    from domain.usecases.add_workload import add_workload
+
+    return result_text(add_workload(call, runtime, undo), call.netconf.cni_version or _UNDECLARED)
+
+
+def _delete(call: Call, runtime: Runtime, _undo: Undo) -> str:
+    from domain.usecases.delete_workload import delete_workload
+
+    delete_workload(call, runtime)
+    return ""
+
+
+def _check(call: Call, runtime: Runtime, _undo: Undo) -> str:
+    """Without a `prevResult` there is nothing to compare with: the original's whole answer, `OK`, stays."""
+    if not call.netconf.prev_result:
+        return "OK\n"
+    from domain.usecases.check_workload import check_workload
+
+    check_workload(call, runtime)
+    return ""
+
+
+PLUGIN = Plugin(
+    about="Calico CNI plugin",
+    ignore_unknown_args=True,
+    read_args=_read_args,
+    verbs={"ADD": _add, "DEL": _delete, "CHECK": _check},
+)
+
+
+def _report_connection(environ: Mapping[str, str], log: Log, open_runtime: Opener | None) -> int:
+    """`-t`: silent when the datastore answers and is ready, else error 100 with the reason as details."""
+    _, error = attempt(lambda: _test_connection(environ, log, open_runtime), "the connection test", log)
+    if error is None:
+        return 0
+    log.error("Datastore connection test failed.", error=error)
+    send(error_text(CniError(PLUGIN_FAILURE, "data store connection failed", error.message)))
+    return 1
+
+
+def _test_connection(environ: Mapping[str, str], log: Log, open_runtime: Opener | None) -> None:
+    from domain.cni.netconf import parse_netconf
+    from domain.usecases.test_connection import test_connection
+
+    netconf = parse_netconf(read_stdin())
+    runtime = (open_runtime or default_opener())(netconf, environ, log)
+    test_connection(netconf, runtime, runtime.clock.deadline(budget(netconf)))

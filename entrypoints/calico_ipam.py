@@ -1,0 +1,75 @@
+"""`calico-ipam`, the IPAM plugin: its flags, and which use case answers which verb."""
+
+from __future__ import annotations
+
+from domain.cni.request import check_address_args, parse_args
+from entrypoints.flags import UsageWanted, parse_flags
+from entrypoints.logs import CallLog
+from entrypoints.stdio import Plugin, run, say, send
+from entrypoints.version import VERSION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from domain.cni.request import CniArgs, Request
+    from domain.usecases.call import Call
+    from domain.usecases.undo import Undo
+    from entrypoints.stdio import Opener
+    from ports.runtime import Runtime
+
+_FLAGS = {"upgrade": "Upgrade from host-local", "v": "Display version"}
+_UNDECLARED = "0.1.0"  # the version of the result when the configuration declares none
+
+
+def main(arguments: Sequence[str], environ: Mapping[str, str], open_runtime: Opener | None = None) -> int:
+    """The exit code of `calico-ipam <arguments>`."""
+    try:
+        flags = parse_flags(arguments, "calico-ipam", _FLAGS)
+    except UsageWanted as wanted:
+        say(wanted.text)
+        return wanted.exit_code
+    if "v" in flags:
+        return 0 if send(VERSION + "\n") else 1
+    if "upgrade" in flags:
+        say("Error: the migration from host-local (-upgrade) is not part of this build\n")
+        return 1
+    return run(PLUGIN, environ, CallLog("ipam"), open_runtime)
+
+
+def _read_args(request: Request) -> CniArgs:
+    args = parse_args(request.args)
+    if request.command == "ADD":
+        check_address_args(request.args)
+    return args
+
+
+def _add(call: Call, runtime: Runtime, undo: Undo) -> str:
+    from domain.cni.result import result_text
+    from domain.usecases.assign_addresses import assign_addresses
+
+    return result_text(assign_addresses(call, runtime, undo), call.netconf.cni_version or _UNDECLARED)
+
+
+def _delete(call: Call, runtime: Runtime, _undo: Undo) -> str:
+    from domain.usecases.release_addresses import release_addresses
+
+    release_addresses(call, runtime)
+    return ""
+
+
+def _check(call: Call, runtime: Runtime, _undo: Undo) -> str:
+    """Without a `prevResult` there is nothing to compare with, and nothing to say."""
+    if call.netconf.prev_result:
+        from domain.usecases.check_addresses import check_addresses
+
+        check_addresses(call, runtime)
+    return ""
+
+
+PLUGIN = Plugin(
+    about="Calico CNI IPAM",
+    ignore_unknown_args=False,
+    read_args=_read_args,
+    verbs={"ADD": _add, "DEL": _delete, "CHECK": _check},
+)

@@ -1,0 +1,148 @@
+"""A log file that many short-lived processes append to and rotate together.
+
+Each record is one write to a descriptor opened for appending, so records of different processes do not mix. When the
+file is full, whoever holds the lock on its directory renames it; the others go on writing to the renamed file, so
+nothing is lost. Rotated files keep the original's names but are not compressed (the standard library has no zstd).
+
+Invariant: `write` never raises, and never blocks on another process.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from domain.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Self
+
+_MEGABYTE = 1 << 20
+_DAY = 86_400
+_OPEN = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_REASON = "-size"
+
+
+class Limits(Value):
+    """Bytes in the file, seconds to keep rotated ones, and how many of them."""
+
+    size: int
+    age: int
+    count: int
+
+    @classmethod
+    def of(cls, megabytes: int, days: int, count: int) -> Self:
+        """From the configuration's numbers; what is not positive means the default."""
+        return cls(
+            (megabytes if megabytes > 0 else 100) * _MEGABYTE,
+            (days if days > 0 else 30) * _DAY,
+            count if count > 0 else 10,
+        )
+
+
+class LogFile:
+    def __init__(self, path: str, limits: Limits) -> None:
+        """OSError when the file cannot be opened; its directory is made if need be."""
+        self._path = path
+        self._directory, _, name = path.rpartition("/")
+        self._directory = self._directory or ("/" if path.startswith("/") else ".")
+        stem, dot, extension = name.rpartition(".")
+        self._stem, self._extension = (stem, dot + extension) if dot else (name, "")
+        self._limits = limits
+        _make_directory(self._directory)
+        self._descriptor = _open(path)
+
+    def write(self, line: bytes) -> None:
+        """Append a record; what does not fit on the disk is lost."""
+        try:
+            if os.fstat(self._descriptor).st_size + len(line) > self._limits.size:
+                self._rotate(len(line))
+        except OSError:
+            pass  # then the file grows
+        try:  # noqa: SIM105 - contextlib costs 4 ms to load
+            os.write(self._descriptor, line)
+        except OSError:
+            pass
+
+    def _rotate(self, more: int) -> None:
+        import fcntl  # only now: most processes never rotate
+
+        lock = os.open(self._directory, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                return  # somebody else is at it
+            self._rotate_locked(more)
+        finally:
+            os.close(lock)
+
+    def _rotate_locked(self, more: int) -> None:
+        """Another process may have rotated while this one still wrote to the old file."""
+        try:
+            size = os.lstat(self._path).st_size
+        except FileNotFoundError:
+            size = 0
+        if size and size + more > self._limits.size:
+            os.rename(self._path, self._free_name())
+        fresh = _open(self._path)
+        os.close(self._descriptor)
+        self._descriptor = fresh
+        self._prune()
+
+    def _dated(self, milliseconds: int) -> str:
+        date = time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime(milliseconds // 1000))
+        return f"{self._stem}-{date}.{milliseconds % 1000:03d}{_REASON}{self._extension}"
+
+    def _free_name(self) -> str:
+        now = time.time_ns() // 1_000_000
+        while os.path.lexists(f"{self._directory}/{self._dated(now)}"):
+            now += 1
+        return f"{self._directory}/{self._dated(now)}"
+
+    def _prune(self) -> None:
+        """Names carry the time of rotation, so their order is the order of age."""
+        oldest = self._dated((int(time.time()) - self._limits.age) * 1000)
+        length = len(oldest)
+        rotated = sorted(
+            name
+            for name in os.listdir(self._directory)
+            if name.startswith(self._stem + "-")
+            and len(name.removesuffix(".zst")) == length
+            and name.removesuffix(".zst").endswith(_REASON + self._extension)
+        )
+        for name in rotated[: -self._limits.count] + [name for name in rotated if name < oldest]:
+            try:  # noqa: SIM105 - contextlib costs 4 ms to load
+                os.unlink(f"{self._directory}/{name}")
+            except FileNotFoundError:
+                pass
+
+
+def _make_directory(path: str) -> None:
+    """With all its parents, mode 0755 whatever the umask."""
+    if os.path.isdir(path):
+        return
+    parent = path.rstrip("/").rpartition("/")[0]
+    if parent:
+        _make_directory(parent)
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        return
+    os.chmod(path, 0o755)  # noqa: S103 - the original's mode; other users may read where the log is
+
+
+def _open(path: str) -> int:
+    """Open for appending; a new file gets mode 0644 whatever the umask. Never a symbolic link, never waits."""
+    while True:
+        try:
+            return os.open(path, _OPEN)
+        except FileNotFoundError:
+            pass
+        try:
+            descriptor = os.open(path, _OPEN | os.O_CREAT | os.O_EXCL, 0o644)
+        except FileExistsError:
+            continue
+        os.fchmod(descriptor, 0o644)
+        return descriptor

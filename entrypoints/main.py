@@ -1,0 +1,36 @@
+"""Where every executable of the product starts: find out which program this is, and be it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from entrypoints import dispatch
+from entrypoints.stdio import open_missing_descriptors, say
+
+
+def main() -> int:
+    """The exit code. The name under which the process was started decides (`sys.argv[0]`)."""
+    open_missing_descriptors()
+    choice = dispatch.choose(sys.argv, os.environ.get("CNI_COMMAND", ""))
+    if choice.program == dispatch.NETWORK:
+        from entrypoints import calico
+
+        return calico.main(choice.arguments, os.environ)
+    if choice.program == dispatch.IPAM:
+        from entrypoints import calico_ipam
+
+        return calico_ipam.main(choice.arguments, os.environ)
+    if choice.program == dispatch.COMMANDS:
+        from entrypoints import commands
+
+        return commands.run(choice.arguments, os.environ)
+    if choice.program == dispatch.OPERATOR:
+        from entrypoints import ctl
+
+        return ctl.main(list(choice.arguments))
+    if choice.program == dispatch.BRIDGE:
+        say(f"Error: `{choice.name}` is not part of this build\n")
+        return 1
+    say(f"Unknown binary name: {choice.name}\n")
+    return 2

@@ -1,0 +1,237 @@
+"""One plugin call between its first and its last byte: read it, have it done, answer it, or take it back.
+
+A runtime knows nothing of a call but its standard output and exit code. So an effect that no answer tells of must
+not stay: whatever ends a call other than a delivered answer (an error, a signal, a closed or full stdout) undoes what
+this call has done. This is the one place where errors become CNI JSON, and the only broad `except` there is.
+
+Invariant: stdout gets one answer, or one error and nothing else; stdin is never logged (it may hold tokens).
+"""
+
+from __future__ import annotations
+
+import os
+
+from domain.cni.errors import (
+    DECODING_FAILURE,
+    INTERNAL,
+    INVALID_CONFIG,
+    IO_FAILURE,
+    TRY_AGAIN_LATER,
+    CniError,
+    error_text,
+)
+from domain.cni.request import check_command, check_config, config_version, read_request
+from domain.cni.versions import check_version, supported_text, version_text
+from domain.value import Value
+from entrypoints.termination import Interrupted, raise_when_signalled, settle
+from entrypoints.version import VERSION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias, TypeVar
+
+    from domain.cni.netconf import NetConf
+    from domain.cni.request import CniArgs, Request
+    from domain.usecases.call import Call
+    from domain.usecases.undo import Undo
+    from entrypoints.logs import CallLog
+    from ports.log import Log
+    from ports.runtime import Runtime
+
+    T = TypeVar("T")
+    Verb: TypeAlias = Callable[[Call, Runtime, Undo], str]
+    Opener: TypeAlias = Callable[[NetConf, Mapping[str, str], Log], Runtime]
+
+BUDGET = 60.0  # seconds for a call whose configuration does not say
+MOST_STDIN = 8 << 20
+_MOST_UNDO_ROUNDS = 100
+
+
+class Plugin(Value):
+    """What differs between our plugins.
+
+    `about` goes before the version; a verb answers with the text for stdout. `ignore_unknown_args` as in
+    `domain.cni.request`.
+    """
+
+    about: str
+    ignore_unknown_args: bool
+    read_args: Callable[[Request], CniArgs]
+    verbs: Mapping[str, Verb]
+
+
+class Effects:
+    """What the call has done so far, once it has begun to do anything."""
+
+    def __init__(self) -> None:
+        self._undo: Undo | None = None
+
+    def begin(self, undo: Undo) -> Undo:
+        self._undo = undo
+        return undo
+
+    def keep(self) -> None:
+        if self._undo:
+            self._undo.keep()
+
+    def take_back(self, verb: str, log: Log) -> None:
+        """Every step is tried: one that fails in a way that nobody foresaw ends a round, not the undoing."""
+        for _ in range(_MOST_UNDO_ROUNDS if self._undo else 0):
+            _, error = attempt(self._undo.run, f"the undoing of {verb}", log)  # type: ignore[union-attr]
+            if error is None:
+                return
+
+
+def run(plugin: Plugin, environ: Mapping[str, str], log: CallLog, open_runtime: Opener | None = None) -> int:
+    """The exit code. Without CNI_COMMAND it only says what it is."""
+    verb = environ.get("CNI_COMMAND", "")
+    if not verb:
+        say(f"{plugin.about} {VERSION}\n{supported_text()}\n")
+        return 0
+    effects = Effects()
+    raise_when_signalled()
+    answer, error = attempt(lambda: _respond(plugin, environ, log, effects, open_runtime), verb, log)
+    if answer is not None and send(answer):
+        effects.keep()
+        return 0
+    effects.take_back(verb, log)
+    if error is None:
+        log.error(f"Undone: the result of CNI {verb} could not be written.")
+        return 1
+    log.error(f"Final result of CNI {verb} was an error.", code=error.code, error=error)
+    send(error_text(error))
+    return 1
+
+
+def _respond(
+    plugin: Plugin, environ: Mapping[str, str], log: CallLog, effects: Effects, open_runtime: Opener | None
+) -> str:
+    request = read_request(environ, ignore_unknown_args=plugin.ignore_unknown_args)
+    if request.command == "VERSION":
+        return version_text()
+    netconf_text = read_stdin()
+    document = check_config(netconf_text)
+    check_command(request)
+    check_version(request.command, config_version(document))
+
+    from domain.cni.netconf import read_netconf
+    from domain.usecases.call import Call
+    from domain.usecases.undo import Undo
+
+    netconf = read_netconf(document)
+    log.configure(netconf)
+    args = plugin.read_args(request)
+    runtime = (open_runtime or default_opener())(netconf, environ, log)
+    undo = effects.begin(Undo(runtime.clock, log))
+    deadline = runtime.clock.deadline(budget(netconf))
+    return plugin.verbs[request.command](Call(request, args, netconf, netconf_text, deadline), runtime, undo)
+
+
+def default_opener() -> Opener:
+    from entrypoints.wiring import open_runtime
+
+    return open_runtime
+
+
+def budget(netconf: NetConf) -> float:
+    """Seconds that a call may take."""
+    return float(netconf.timeout_seconds) if netconf.timeout_seconds > 0 else BUDGET
+
+
+def attempt(action: Callable[[], T], verb: str, log: Log) -> tuple[T | None, CniError | None]:
+    """What the action returned, or the error it ended with; afterwards termination signals change nothing."""
+    try:
+        try:
+            done = action()
+            settle()
+        except Exception as error:  # noqa: BLE001 - the one place: whatever went wrong, a runtime gets CNI JSON
+            settle()
+            return None, describe(error, verb, log)
+        else:
+            return done, None
+    except Interrupted as signal:  # also one that came while the handler above began
+        return None, CniError(TRY_AGAIN_LATER, f"interrupted by {signal} during {verb}")
+
+
+def describe(error: Exception, verb: str, log: Log) -> CniError:
+    """The error as its runtime reads it. What nobody foresaw is a bug: its trace goes to the log."""
+    if isinstance(error, CniError):
+        return error
+    from domain.ipam.errors import IpamError
+    from ports.errors import BadConfiguration, PortError, Refused, Unavailable
+
+    if isinstance(error, (Refused, IpamError)):
+        return CniError(error.code, str(error), error.details)
+    if isinstance(error, PortError):
+        code = INTERNAL
+        if isinstance(error, Unavailable):
+            code = TRY_AGAIN_LATER
+        elif isinstance(error, BadConfiguration):
+            code = INVALID_CONFIG
+        return CniError(code, str(error))
+    shown = f"{type(error).__name__}: {error}"
+    log.error(f"Panic during {verb}", error=shown, trace=trace(error))
+    return CniError(INTERNAL, f"Calico CNI panicked during {verb}: {shown}")
+
+
+def trace(error: BaseException) -> str:
+    """Where an error comes from, innermost place last, on one line (`traceback` costs 10 ms to load)."""
+    places = []
+    step = error.__traceback__
+    while step:
+        code = step.tb_frame.f_code
+        places.append(f"{code.co_filename}:{step.tb_lineno} {code.co_name}")
+        step = step.tb_next
+    return " > ".join(places)
+
+
+def open_missing_descriptors() -> None:
+    """Fill descriptors 0 to 2 where the parent left them closed, before any file of ours lands there.
+
+    Stdout is filled with something that cannot be written to: nobody would get the answer, so the call must fail.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_WRONLY if descriptor == 2 else os.O_RDONLY)  # the lowest free one: this one
+
+
+def read_stdin() -> str:
+    """All of stdin; bytes that are not UTF-8 replaced, as Go's decoder does. CniError 5 and 6."""
+    pieces: list[bytes] = []
+    size = 0
+    while True:
+        try:
+            piece = os.read(0, 1 << 18)
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise CniError(IO_FAILURE, f"error reading from stdin: read /dev/stdin: {why}") from None
+        if not piece:
+            return b"".join(pieces).decode("utf-8", "replace")
+        pieces.append(piece)
+        size += len(piece)
+        if size > MOST_STDIN:
+            why = f"network config is larger than {MOST_STDIN} bytes"
+            raise CniError(DECODING_FAILURE, f"error unmarshall network config: {why}")
+
+
+def send(text: str) -> bool:
+    """Write all of it to stdout; False when that was not possible."""
+    return _write(1, text)
+
+
+def say(text: str) -> None:
+    """Write to stderr; it does not matter whether anybody hears."""
+    _write(2, text)
+
+
+def _write(descriptor: int, text: str) -> bool:
+    left = text.encode("utf-8", "replace")
+    try:
+        while left:
+            left = left[os.write(descriptor, left) :]
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,45 @@
+"""Termination signals as an exception, so that what a call has done is taken back before it ends.
+
+SIGTERM, SIGINT and SIGHUP raise `Interrupted` in the main thread while a verb runs, at most once: from then on, and
+once the verb is over, they are noted and nothing else, because undoing and answering must not be torn apart. They
+stay caught rather than ignored, so that programs started meanwhile get the default behaviour.
+
+`_signal` is the core of `signal`, which would load `enum`.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]  # typeshed knows only `signal`, which loads `enum`
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import NoReturn
+
+_NAMES = {_signal.SIGTERM: "SIGTERM", _signal.SIGINT: "SIGINT"}
+if hasattr(_signal, "SIGHUP"):  # not on Windows
+    _NAMES[_signal.SIGHUP] = "SIGHUP"
+
+
+class Interrupted(BaseException):
+    """Not an `Exception`: no handler of ordinary errors on the way may stop it. `str()` names the signal."""
+
+
+def raise_when_signalled() -> None:
+    for number in _NAMES:
+        _signal.signal(number, _raise)
+
+
+def settle() -> None:
+    """From here on the signals change nothing."""
+    for number in _NAMES:
+        _signal.signal(number, _note)
+
+
+def _raise(number: int, _frame: FrameType | None) -> NoReturn:
+    settle()
+    raise Interrupted(_NAMES[number])
+
+
+def _note(_number: int, _frame: FrameType | None) -> None:
+    pass
