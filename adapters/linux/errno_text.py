@@ -19,27 +19,3 @@ def reason(error: Failure) -> str:
     number = error.errno if isinstance(error, OSError) and error.errno else _INVALID
     text = strerror(number)
     return text[:1].lower() + text[1:]
-
-
-def quoted(text: str) -> str:
-    """Go's `%q`: printable characters as they are, the others escaped."""
-    return '"' + "".join([_spelled(character) for character in text]) + '"'
-
-
-_SHORT = {
-    "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r",
-    "\t": "\\t", "\v": "\\v", '"': '\\"', "\\": "\\\\",
-}  # fmt: skip
-
-
-def _spelled(character: str) -> str:
-    number = ord(character)
-    if character in _SHORT:
-        return _SHORT[character]
-    if 0xDC80 <= number <= 0xDCFF:  # a byte that is not UTF-8, as Python carries it
-        return f"\\x{number - 0xDC00:02x}"
-    if character.isprintable():
-        return character
-    if number < 0x80:
-        return f"\\x{number:02x}"
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

@@ -18,7 +18,7 @@ _LOOK_EVERY = 0.05
 
 
 class MemoryReadiness(Readiness):
-    """`ready` maps a URL or a path to the `clock.monotonic()` from which on it is ready; `probes` is all that was asked."""
+    """`ready` maps a URL or path to the `clock.monotonic()` from which on it is; `probes` lists what was asked."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -8,6 +8,7 @@ Invariant: `shown` never gives away a password.
 
 from __future__ import annotations
 
+from domain.cni.go_quote import go_quoted
 from domain.value import Value
 
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -48,7 +49,7 @@ def parse_gate_url(text: str) -> GateUrl:
     try:
         return _parsed(text)
     except ValueError as error:
-        raise ValueError(f"parse {_quoted(shown(text))}: {error}") from None
+        raise ValueError(f"parse {go_quoted(shown(text))}: {error}") from None
 
 
 def resolve_redirect(base: GateUrl, location: str) -> GateUrl:
@@ -121,10 +122,10 @@ def _host_and_port(text: str) -> tuple[str, str]:
         tail = colon + port
     digits = tail[1:]
     if tail and not (tail[0] == ":" and _DIGITS.issuperset(digits)):
-        raise ValueError(f"invalid port {_quoted(tail)} after host")
+        raise ValueError(f"invalid port {go_quoted(tail)} after host")
     for character in host:
         if character not in _HOST:
-            raise ValueError(f"invalid character {_quoted(character)} in host name")
+            raise ValueError(f"invalid character {go_quoted(character)} in host name")
     return host, digits
 
 
@@ -142,7 +143,7 @@ def _unescaped(text: str) -> str:
     data = first.encode("utf-8", "replace")
     for part in escaped:
         if len(part) < 2 or not _HEX.issuperset(part[:2]):
-            raise ValueError(f"invalid URL escape {_quoted('%' + part[:2])}")
+            raise ValueError(f"invalid URL escape {go_quoted('%' + part[:2])}")
         data += bytes([int(part[:2], 16)]) + part[2:].encode("utf-8", "replace")
     return data.decode("utf-8", "replace")
 
@@ -150,15 +151,3 @@ def _unescaped(text: str) -> str:
 def _refuse_controls(text: str) -> None:
     if any(character < " " or character == "\x7f" for character in text):
         raise ValueError("net/url: invalid control character in URL")
-
-
-def _quoted(text: str) -> str:
-    """Go's `%q` for what can occur here."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join([_spelled(character) for character in escaped]) + '"'
-
-
-def _spelled(character: str) -> str:
-    if character >= " " and character != "\x7f":
-        return character
-    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character) or f"\\x{ord(character):02x}"
