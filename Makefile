@@ -37,11 +37,9 @@ integration: build  ## tests on the real kernel and real processes (root)
 	TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) tests/integration $(PYTEST_ARGS)
 
 lint: bootstrap  ## formatting, lint, types, import rules
-	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/ruff check .
-	$(VENV)/bin/mypy
-	$(VENV)/bin/mypy packaging/*.py
-	$(VENV)/bin/lint-imports
+	@failed=; for check in "ruff format --check ." "ruff check ." "mypy" "mypy $(wildcard packaging/*.py)" "lint-imports"; do \
+	  echo "$$check"; $(VENV)/bin/$$check || failed="$$failed, $${check%% *}"; \
+	done; [ -z "$$failed" ] || { echo "lint FAILED:$${failed#,}"; exit 1; }
 
 build: bootstrap  ## fill bin/$ARCH with calico, calico-ipam and tortie
 	@$(VENV)/bin/python packaging/bundle.py build --lock requirements.lock $(BIN)
