@@ -7,11 +7,16 @@ transport, which has a lean sibling or will get one, may load what it likes.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from adapters.linux.clock import SystemClock
+from adapters.sqlite.datastore import SqliteDatastore
+from domain.usecases.initialise_cluster import Wish, initialise_cluster
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -22,6 +27,7 @@ SQLITE = {  # the C module `_sqlite3` asks for functools.lru_cache
     *("_sqlite3", "_collections", "_functools", "_operator", "collections", "collections.abc", "functools"),
     *("itertools", "keyword", "operator", "reprlib", "types"),
 }
+CALLS = {"_ctypes"}  # entering a namespace, which Python itself learnt in 3.12; ties a child to our life
 NEVER = {
     *("argparse", "ast", "asyncio", "contextlib", "dataclasses", "datetime", "decimal", "enum", "inspect", "ipaddress"),
     *(
@@ -91,3 +97,61 @@ def test_no_module_on_a_plugin_path_loads_more_than_its_budget(packages: tuple[s
     ]
     assert wanted
     assert foreign(run_isolated(importing(wanted))) - budget == set()
+
+
+def run_plugin(name: str, environment: dict[str, str], given: str = "") -> tuple[set[str], str]:
+    """Every module that a whole plugin call loads, and its answer."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv = [{name!r}]\n"
+    code += "from entrypoints.main import main; main()"
+    command = [sys.executable, "-ISB", "-X", "importtime", "-c", code]
+    done = subprocess.run(
+        command, env=environment, input=given, capture_output=True, text=True, timeout=60, check=False
+    )
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return {line.rpartition("|")[2].strip() for line in lines[1:]}, done.stdout
+
+
+@pytest.mark.parametrize(("name", "own"), [("calico", "calico"), ("calico-ipam", "calico_ipam")])
+def test_version_loads_what_reads_a_request_and_nothing_else(name: str, own: str) -> None:
+    loaded, answer = run_plugin(name, {"CNI_COMMAND": "VERSION"})
+    assert json.loads(answer)["cniVersion"] == "1.1.0"
+    assert foreign(loaded) <= ALWAYS | MACHINE
+    assert {module for module in loaded if module.partition(".")[0] in OWN and "." in module} <= {
+        *("entrypoints.main", "entrypoints.dispatch", f"entrypoints.{own}", "entrypoints.stdio", "entrypoints.flags"),
+        *("entrypoints.logs", "entrypoints.log_file", "entrypoints.termination", "entrypoints.version"),
+        *("domain.value", "domain.json_text", "domain.moment", "domain.resource", "domain.ipam", "domain.ipam.address"),
+        *("domain.cni", "domain.cni.errors", "domain.cni.request", "domain.cni.versions", "domain.cni.json_fields"),
+        *("domain.cni.go_quote", "domain.ipam.gotext", "ports.log", "ports.errors"),
+    }
+
+
+@pytest.fixture
+def netconf(tmp_path: Path) -> str:
+    """A configuration whose datastore is ready and has no pools."""
+    clock = SystemClock()
+    with SqliteDatastore(str(tmp_path / "datastore.db"), clock, create=True) as datastore:
+        initialise_cluster(datastore, Wish("node-a", "0" * 32, (), {}), clock.deadline(10))
+    settings = {"datastore_type": "sqlite", "sqlite_path": str(tmp_path / "datastore.db"), "nodename": "node-a"}
+    files = {"nodename_file_optional": True, "ipam_lock_file": str(tmp_path / "lock"), "ipam": {"type": "calico-ipam"}}
+    return json.dumps({"cniVersion": "1.0.0", "name": "net1", "type": "calico", **settings, **files})
+
+
+@pytest.mark.parametrize("name", ["calico", "calico-ipam"])
+@pytest.mark.parametrize("verb", ["ADD", "DEL", "CHECK"])
+def test_a_call_on_the_embedded_datastore_stays_in_its_budget(
+    name: str, verb: str, netconf: str, tmp_path: Path
+) -> None:
+    """As far as a call gets without root: CNI_NETNS is no namespace."""
+    (tmp_path / "calico-ipam").write_text("#!/bin/sh\n")
+    (tmp_path / "calico-ipam").chmod(0o755)
+    environment = {
+        "CNI_COMMAND": verb,
+        "CNI_CONTAINERID": "c1",
+        "CNI_NETNS": str(tmp_path / "absent"),
+        "CNI_IFNAME": "eth0",
+        "CNI_PATH": str(tmp_path),
+    }
+    loaded, answer = run_plugin(name, environment, netconf)
+    assert not answer or answer == "OK\n" or json.loads(answer)
+    assert foreign(loaded) - {"pyroute2"} <= ALWAYS | MACHINE | SQLITE | CALLS
+    assert "domain.cni.netconf" in loaded
