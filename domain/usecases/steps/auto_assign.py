@@ -30,7 +30,7 @@ from ports.datastore import (
     IPReservations,
     NodeKey,
 )
-from ports.errors import Missing
+from ports.errors import Missing, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -156,10 +156,13 @@ class _Family:
 
     def _own_block(self, affinity: Stored[Affinity]) -> Stored[Block] | None:
         """The block an affinity of ours leads to, or None when it does not lead to one of ours."""
-        block = self._work.datastore.get(BlockKey(_cidr(affinity)), self._work.deadline)
         try:
+            block = self._work.datastore.get(BlockKey(_cidr(affinity)), self._work.deadline)
             return block_behind(self._work, affinity, block)
         except NotOurs:
+            return None
+        except Refused as error:  # a damaged record: the node's other blocks may still serve
+            self._work.log.error("Leaving out a block that cannot be read", block=_cidr(affinity), error=error)
             return None
 
     def _new_block(self, version: int, owned: int) -> Stored[Block] | None:
@@ -170,10 +173,11 @@ class _Family:
             raise BlockLimitReached(limit)
         if not self._config.auto_allocate_blocks:
             raise IpamError("failed to find or claim a block")
+        damaged: list[Cidr] = []
         for _ in range(MAX_TRIES):
             blocks = self._work.datastore.list(Blocks(version), self._work.deadline)
-            unused = [one for one in blocks if not self._is_ours_with_room(one)]
-            cidr = free_place(self._work, self._request.owner, self._choice.usable, self._reserved, unused) or reclaim(
+            taken = [one.record.cidr for one in blocks if not self._is_ours_with_room(one)] + damaged
+            cidr = free_place(self._work, self._request.owner, self._choice.usable, self._reserved, taken) or reclaim(
                 self._work, self._choice.usable, self._reserved, blocks
             )
             if cidr is None:
@@ -182,6 +186,9 @@ class _Family:
                 return claim_block(self._work, self._request.owner, cidr)
             except NotOurs:
                 continue
+            except Refused as error:
+                self._work.log.error("Leaving out a block that cannot be read", block=cidr, error=error)
+                damaged.append(cidr)
         raise StillContended(self._request.owner)
 
     def _is_ours_with_room(self, stored: Stored[Block]) -> bool:

@@ -32,10 +32,9 @@ def _order_seed(work: Work, owner: Owner, pool: Pool) -> int:
 
 
 def free_place(
-    work: Work, owner: Owner, pools: tuple[Pool, ...], reserved: tuple[Cidr, ...], blocks: Iterable[Stored[Block]]
+    work: Work, owner: Owner, pools: tuple[Pool, ...], reserved: tuple[Cidr, ...], existing: list[Cidr]
 ) -> Cidr | None:
-    """The first place in the node's order that nobody has, or None."""
-    existing = [stored.record.cidr for stored in blocks]
+    """The first place in the node's order that overlaps none of the existing blocks, or None."""
     for pool in pools:
         cidr = pool.cidr
         if cidr is None:
