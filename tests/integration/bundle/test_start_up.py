@@ -1,0 +1,82 @@
+"""What a whole ADD and DEL of the built program load: the budget of a plugin, and below it only a library transport."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from adapters.linux.clock import SystemClock
+from adapters.sqlite.datastore import SqliteDatastore
+from domain.usecases.initialise_cluster import Wish, initialise_cluster
+
+ROOT = Path(__file__).resolve().parents[3]
+OWN = ("domain", "ports", "adapters", "entrypoints")
+TRANSPORT = "adapters.linux.netlink_pyroute2"
+BUDGET = {
+    *("__future__", "_json", "os", "os.path", "posixpath", "genericpath", "stat", "_stat", "_collections_abc"),
+    *("errno", "fcntl", "select", "_ctypes", "_sqlite3", "_collections", "_functools", "_operator", "collections"),
+    *("functools", "itertools", "keyword", "operator", "reprlib", "types"),
+}
+
+
+def loaded_outside_the_transport(report: str) -> set[str]:
+    """Module names from `-X importtime`; what the transport's own import caused is left out.
+
+    The report lists a module after those that it imported, which are indented deeper.
+    """
+    loaded: set[str] = set()
+    inside: int | None = None
+    for line in reversed([line for line in report.splitlines() if line.startswith("import time:")][1:]):
+        text = line.rpartition("|")[2]
+        depth = len(text) - len(text.lstrip())
+        if inside is not None and depth > inside:
+            continue
+        inside = depth if text.strip() == TRANSPORT else None
+        loaded.add(text.strip())
+    return loaded
+
+
+@pytest.fixture
+def netns() -> Iterator[str]:
+    name = f"tortie-start-{os.getpid()}"
+    subprocess.run(["ip", "netns", "add", name], check=True)
+    try:
+        yield f"/var/run/netns/{name}"
+    finally:
+        subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+def test_add_and_del_load_their_budget_and_a_library_transport(netns: str, tmp_path: Path) -> None:
+    bundle = [sys.executable, ROOT / "packaging" / "bundle.py", "build", "--lock", ROOT / "requirements.lock"]
+    subprocess.run([*bundle, tmp_path / "bin"], check=True, capture_output=True, timeout=120)
+    clock, database = SystemClock(), str(tmp_path / "datastore.db")
+    with SqliteDatastore(database, clock, create=True) as datastore:
+        initialise_cluster(datastore, Wish("node-a", "0" * 32, ("10.246.0.0/24",), {}), clock.deadline(10))
+    settings = {"datastore_type": "sqlite", "sqlite_path": database, "nodename": "node-a"}
+    files = {"nodename_file_optional": True, "ipam_lock_file": str(tmp_path / "lock"), "ipam": {"type": "calico-ipam"}}
+    netconf = json.dumps({"cniVersion": "1.0.0", "name": "net1", "type": "calico", **settings, **files})
+    interpreter = [sys._base_executable, "-ISB", "-X", "importtime"]  # type: ignore[attr-defined]  # not in typeshed
+    bare = subprocess.run([*interpreter, "-c", ""], capture_output=True, text=True, check=True)
+    budget = BUDGET | loaded_outside_the_transport(bare.stderr)
+    for verb in ("ADD", "DEL"):
+        environment = {
+            "CNI_COMMAND": verb,
+            "CNI_CONTAINERID": f"start{os.getpid()}",
+            "CNI_NETNS": netns,
+            "CNI_IFNAME": "eth0",
+            "CNI_PATH": str(tmp_path / "bin"),
+        }
+        program = [*interpreter, tmp_path / "bin" / "calico"]
+        done = subprocess.run(
+            program, env=environment, input=netconf, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.returncode == 0, done.stdout
+        loaded = loaded_outside_the_transport(done.stderr)
+        assert TRANSPORT in loaded
+        assert {name for name in loaded if name.partition(".")[0] not in OWN} - budget == set(), verb
