@@ -1,0 +1,33 @@
+"""What every cluster keeps. `ClusterContract`: provide `cluster` with a namespace `web` labelled team=blue.
+
+`AbsentClusterContract`: provide `absent`, a cluster that is not configured.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from ports.cluster import Cluster
+from ports.deadline import Deadline
+from ports.errors import BadConfiguration, Missing
+
+SOON = Deadline(float("inf"))
+
+
+class ClusterContract:
+    def test_a_namespace_has_labels(self, cluster: Cluster) -> None:
+        assert cluster.namespace_labels("web", SOON)["team"] == "blue"
+
+    def test_an_unknown_namespace_is_missing(self, cluster: Cluster) -> None:
+        with pytest.raises(Missing, match="nowhere"):
+            cluster.namespace_labels("nowhere", SOON)
+
+
+class AbsentClusterContract:
+    def test_without_a_cluster_the_text_says_so(self, absent: Cluster) -> None:
+        with pytest.raises(BadConfiguration) as told:
+            absent.namespace_labels("web", SOON)
+        assert str(told.value) == (
+            "invalid configuration: no configuration has been provided, "
+            "try setting KUBERNETES_MASTER environment variable"
+        )
