@@ -56,15 +56,17 @@ class Dataplane(ABC):
         """Refuse, before anything is allocated, what `connect` could not do.
 
         The path is not a network namespace: `failed to Statfs "<p>": <err>` or `unknown FS magic on "<p>": <hex>`.
-        It is our own: code 8 `plugin's netns and netns from CNI_NETNS should not be the same`. A device named
-        `ifname` is in it that is not the other end of the host's `host_name`: `file exists`-style text naming device
-        and namespace. The host's `host_name` has its other end elsewhere in a live namespace, and
+        A device named `ifname` is in it that is not the other end of the host's `host_name`: `file exists`-style
+        text naming device and namespace. The host's `host_name` has its other end elsewhere in a live namespace, and
         `replace_host_link` is not given: a text naming both.
         """
 
     @abstractmethod
     def is_own_namespace(self, netns: str) -> bool:
-        """Whether the path is the namespace this process runs in; a path that cannot be opened is not."""
+        """Whether the path is the namespace this process runs in; a path that cannot be opened is not.
+
+        Whether that may be is for the use case to say, since a runtime can override the check.
+        """
 
     @abstractmethod
     def connect(self, attachment: Attachment, deadline: Deadline) -> Connected:
@@ -72,7 +74,9 @@ class Dataplane(ABC):
 
     @abstractmethod
     def disconnect(self, netns: str, ifname: str, deadline: Deadline) -> None:
-        """Delete the container's device; a missing namespace or device, or an empty path, is fine."""
+        """Delete the container's device. A missing device or namespace is fine, and so are an empty path and a plain
+        file, which is what a runtime leaves behind when it unmounts a namespace.
+        """
 
     @abstractmethod
     def look(self, netns: str, name: str, deadline: Deadline) -> Seen:

@@ -13,7 +13,6 @@ from adapters.linux.interpreter import Interpreter, elsewhere_text, lives_elsewh
 from adapters.linux.kernel import Kernel
 from adapters.linux.namespaces import NamespaceMissing, NotANamespace, Stranded, is_own_namespace
 from adapters.linux.netlink import KernelError, LinkMissing
-from domain.cni.errors import INVALID_NETNS
 from domain.ipam.address import V4, V6
 from domain.workload.plan import plan_for
 from domain.workload.steps import HOST, POD, Device
@@ -39,23 +38,17 @@ def load_pyroute2() -> Callable[[], Netlink]:
 
 
 class LinuxDataplane(Dataplane):
-    """`load_netlink` is called when netlink is first needed; what it returns opens one for the thread's namespace.
-
-    `allow_own_namespace` is for a runtime that overrides the check (CNI_NETNS_OVERRIDE).
-    """
+    """`load_netlink` is called when netlink is first needed; what it returns opens one for the thread's namespace."""
 
     def __init__(
         self,
         clock: Clock,
         log: Log,
         load_netlink: Callable[[], Callable[[], Netlink]] = load_pyroute2,
-        *,
-        allow_own_namespace: bool = False,
     ) -> None:
         self._clock = clock
         self._log = log
         self._load_netlink = load_netlink
-        self._allow_own = allow_own_namespace
 
     def examine(
         self, netns: str, ifname: str, deadline: Deadline, host_name: str = "", *, replace_host_link: bool = False
@@ -63,8 +56,6 @@ class LinuxDataplane(Dataplane):
         self._check_time(deadline, netns)
         try:
             with Kernel(netns, self._load_netlink) as kernel:
-                if not self._allow_own and is_own_namespace(netns):
-                    raise Refused("plugin's netns and netns from CNI_NETNS should not be the same", INVALID_NETNS)
                 leftover = kernel.netlink(HOST).link(host_name) if host_name else None
                 pod = Device(POD, ifname)
                 present = kernel.netlink(POD).link(ifname)

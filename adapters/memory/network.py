@@ -1,0 +1,89 @@
+"""Network namespaces, devices and routes as dicts: as much of a kernel as a plan can tell apart.
+
+Invariant: a device is in exactly one namespace, and a pair loses both ends together.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.address import V6, Address, Cidr
+from domain.workload.mac import link_local
+
+HOST_NAMESPACE = ""
+
+
+class MemoryLink:
+    """One end. `namespace` is a path, "" for the host's. `routes` are (destination, gateway or None), main table."""
+
+    def __init__(self, namespace: str, name: str, kind: str, index: int, mac: str) -> None:
+        self.namespace = namespace
+        self.name = name
+        self.kind = kind
+        self.index = index
+        self.mac = mac
+        self.mtu = 1500
+        self.queues = 1
+        self.tx_queue_length = 1000
+        self.up = False
+        self.peer: MemoryLink | None = None
+        self.addresses: list[Cidr] = []
+        self.routes: list[tuple[Cidr, Address | None]] = []
+
+    def __repr__(self) -> str:
+        return f"MemoryLink({self.namespace!r}, {self.name!r}, {self.kind!r})"
+
+    def set_up(self) -> None:
+        self.up = True
+        own = link_local(self.mac).host_cidr.replace(length=64)
+        if own not in self.addresses:
+            self.addresses.append(own)
+
+    @property
+    def link_local(self) -> Address | None:
+        return next((cidr.address for cidr in self.addresses if cidr.version == V6 and cidr.length == 64), None)
+
+
+class MemoryNetwork:
+    """`namespaces` maps a path to its devices by name; `sysctls` maps (path, setting) to what was written last.
+
+    `files` are paths at which something else lies; `missing_settings` prefixes of settings that this kernel lacks.
+    """
+
+    def __init__(self) -> None:
+        self.namespaces: dict[str, dict[str, MemoryLink]] = {HOST_NAMESPACE: {}}
+        self.sysctls: dict[tuple[str, str], str] = {}
+        self.files: set[str] = set()
+        self.missing_settings: set[str] = set()
+        self._made = 0
+
+    def add_namespace(self, path: str) -> None:
+        """It has a loopback device, as the kernel's own do."""
+        self.namespaces[path] = {}
+        self.add_link(path, "lo", "")
+
+    def remove_namespace(self, path: str) -> None:
+        """Its devices go with it, and their other ends."""
+        for link in list(self.namespaces.pop(path).values()):
+            if link.peer is not None:
+                self.namespaces[link.peer.namespace].pop(link.peer.name, None)
+
+    def link(self, namespace: str, name: str) -> MemoryLink | None:
+        return self.namespaces[namespace].get(name)
+
+    def add_link(self, namespace: str, name: str, kind: str = "dummy") -> MemoryLink:
+        self._made += 1
+        link = MemoryLink(
+            namespace, name, kind, self._made, f"02:00:00:00:{self._made >> 8:02x}:{self._made & 255:02x}"
+        )
+        self.namespaces[namespace][name] = link
+        return link
+
+    def add_pair(self, one: tuple[str, str], other: tuple[str, str], kind: str = "veth") -> MemoryLink:
+        """Each end is (namespace, name); the first one is returned."""
+        first, second = self.add_link(*one, kind), self.add_link(*other, kind)
+        first.peer, second.peer = second, first
+        return first
+
+    def delete(self, link: MemoryLink) -> None:
+        for end in (link, link.peer):
+            if end is not None:
+                self.namespaces[end.namespace].pop(end.name, None)
