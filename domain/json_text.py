@@ -87,7 +87,8 @@ _scan = make_scanner(_Rules())  # type: ignore[arg-type]  # typeshed wants anoth
 def _scanned(text: str, start: int) -> tuple[Json, int]:
     try:
         return _scan(text, start)
-    except SystemError:  # CPython 3.11's scanner looks for its error class without importing it
+    except SystemError:  # pragma: no cover - CPython's scanner looks for its error class without importing it;
+        # tests have `json` loaded, so a process of its own shows this
         import json.decoder  # noqa: F401 - only a text that is not JSON pays for it
 
         return _scan(text, start)

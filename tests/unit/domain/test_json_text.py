@@ -1,0 +1,135 @@
+"""JSON as Go reads and writes it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.json_text import Fraction, JsonError, _explained, dumps, kind_of, parse
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(VALUES, st.sampled_from([0, 4]))
+def test_what_is_written_reads_back_equal(value: object, indent: int) -> None:
+    text = dumps(value, indent=indent)
+    assert parse(text) == value
+    assert json.loads(text) == value
+
+
+@given(VALUES)
+def test_what_another_writer_wrote_reads_as_it_meant(value: object) -> None:
+    assert parse(json.dumps(value)) == value
+    assert parse(f" \t\r\n{json.dumps(value, indent=2, ensure_ascii=False)}\n") == value
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "unexpected end of JSON input"),
+        (" \n", "unexpected end of JSON input"),
+        ("{", "unexpected end of JSON input"),
+        ('{"a":"b', "unexpected end of JSON input"),
+        ('{"a"', "unexpected end of JSON input"),
+        ('{"a":\n', "unexpected end of JSON input"),
+        ("[1,", "unexpected end of JSON input"),
+        ('{"a" 1}', "invalid character '1' after object key"),
+        ("{a}", "invalid character 'a' looking for beginning of object key string"),
+        ('{"a":1,}', "invalid character '}' looking for beginning of object key string"),
+        ("[1,]", "invalid character ']' looking for beginning of value"),
+        ("[1 2]", "invalid character '2' after array element or object key:value pair"),
+        ("{} x", "invalid character 'x' after top-level value"),
+        ("<html>", "invalid character '<' looking for beginning of value"),
+        ("'a'", r"invalid character '\'' looking for beginning of value"),
+        ('{} "', "invalid character '\"' after top-level value"),
+        ('"\x01"', r"invalid character '\x01' in string literal"),
+        (r'"\q"', r"invalid character '\\' in string escape code"),
+        (r'"\u12"', r"invalid character 'u' in \u hexadecimal character escape"),
+        ("NaN", "invalid character 'N' looking for beginning of value"),
+        ('{"a":-Infinity}', "invalid character '-' looking for beginning of value"),
+        ("[" * 100_000, "exceeded max depth"),
+        ("\ufeff{}", r"invalid character '\ufeff' looking for beginning of value"),
+    ],
+)
+def test_what_is_not_json_is_refused_in_the_words_of_go(text: str, why: str) -> None:
+    with pytest.raises(JsonError) as refused:
+        parse(text)
+    assert str(refused.value) == why
+
+
+def test_an_integer_of_absurd_length_is_refused() -> None:
+    with pytest.raises(JsonError, match="Exceeds the limit"):
+        parse("1" * 5000)
+
+
+@pytest.mark.parametrize("text", ["1.10", "1e3", "-0.0", "1E+400", "12345678901234567890.5"])
+def test_fractions_keep_their_spelling(text: str) -> None:
+    value = parse(text)
+    assert isinstance(value, Fraction)
+    assert value == float(text)
+    assert dumps(value) == text
+
+
+@given(st.integers())
+def test_integers_stay_exact(number: int) -> None:
+    assert parse(dumps(number)) == number
+    assert isinstance(parse(dumps(number)), int)
+
+
+def test_markup_and_line_separators_are_escaped_as_go_does() -> None:
+    assert dumps("<a href='x'>&\u2028\u2029é\t\"") == ('"\\u003ca href=\'x\'\\u003e\\u0026\\u2028\\u2029é\\t\\""')
+
+
+def test_a_lone_surrogate_becomes_the_replacement_character() -> None:
+    assert dumps(parse(r'"a\ud800b"')) == '"a\ufffdb"'
+
+
+def test_members_and_items_are_indented_and_empty_ones_are_not() -> None:
+    assert dumps({"a": [1, {"b": None}], "c": {}, "d": []}, indent=4) == (
+        '{\n    "a": [\n        1,\n        {\n            "b": null\n        }\n    ],\n    "c": {},\n    "d": []\n}'
+    )
+    assert dumps({"a": [True, False], "b": 1.5}) == '{"a":[true,false],"b":1.5}'
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("null", "null"),
+        ("true", "bool"),
+        ("1", "number"),
+        ("1.5", "number"),
+        ('""', "string"),
+        ("[]", "array"),
+        ("{}", "object"),
+    ],
+)
+def test_kinds_have_the_names_that_go_uses_in_errors(text: str, kind: str) -> None:
+    assert kind_of(parse(text)) == kind
+
+
+def test_an_unknown_complaint_of_the_c_core_is_passed_on() -> None:
+    error = ValueError("Illegal something")
+    error.pos = 0
+    assert str(_explained("[]", error)) == "Illegal something"
+
+
+def test_bad_text_is_explained_also_where_nobody_has_loaded_the_json_package() -> None:
+    program = (
+        f"import sys; sys.path.insert(0, {str(Path.cwd())!r}); from domain.json_text import JsonError, parse\n"
+        "assert 'json' not in sys.modules\n"
+        "try: parse('{')\n"
+        "except JsonError as error: print(error)\n"
+    )
+    ended = subprocess.run([sys.executable, "-ISBc", program], capture_output=True, text=True, check=True)
+    assert ended.stdout == "unexpected end of JSON input\n"
