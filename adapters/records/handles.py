@@ -22,10 +22,10 @@ def encode_handle(handle: Handle) -> str:
 def decode_handle(text: str) -> Handle:
     members = Members.of_text(text)
     blocks: dict[Cidr, int] = {}
-    found = members.take("block") or {}
-    if not isinstance(found, dict):
+    found = members.take("block")
+    if not isinstance(found, (dict, type(None))):
         raise Fault("block must be an object")
-    for cidr, count in found.items():
+    for cidr, count in (found or {}).items():
         expect(count, int, f"block.{cidr}")
         blocks[Cidr.parse_lenient(cidr).network] = count  # type: ignore[assignment]  # `expect` checked the type
     return Handle(blocks, members.flag("deleted"), members.rest())

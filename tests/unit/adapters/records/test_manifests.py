@@ -1,0 +1,215 @@
+"""Manifests have calicoctl's shape, and a mistake in one is named before anything is stored."""
+
+from __future__ import annotations
+
+import datetime
+import json
+
+import pytest
+from hypothesis import given
+from strategies import entries
+
+from adapters.records.codec import decode, encode
+from adapters.records.kinds import KINDS, kind_named, kind_of
+from adapters.records.manifests import BadManifest, expand, from_manifest, revision_of, to_list, to_manifest
+from domain.cluster import Node
+from domain.ipam.pools import Pool
+from domain.resource import Metadata
+from ports.datastore import HandleKey, IPPoolKey, IPPools, NodeKey, Stored, WorkloadEndpointKey, WorkloadEndpoints
+
+POOL = {
+    "apiVersion": "projectcalico.org/v3",
+    "kind": "IPPool",
+    "metadata": {"name": "p"},
+    "spec": {"cidr": "10.244.0.0/16"},
+}
+
+
+def manifest(kind="IPPool", name="p", spec=None, **metadata):
+    spec = {"cidr": "10.244.0.0/16"} if spec is None else spec
+    return {"apiVersion": "projectcalico.org/v3", "kind": kind, "metadata": {"name": name, **metadata}, "spec": spec}
+
+
+def fault_of(document):
+    with pytest.raises(BadManifest) as caught:
+        from_manifest(document)
+    return str(caught.value)
+
+
+def test_a_pool_is_stored_with_the_defaults_that_the_original_writes():
+    key, record = from_manifest(POOL)
+    assert key == IPPoolKey("p")
+    assert encode(key, record) == (
+        '{"kind":"IPPool","apiVersion":"projectcalico.org/v3","metadata":{"name":"p"},"spec":{"cidr":"10.244.0.0/16",'
+        '"vxlanMode":"Never","ipipMode":"Never","blockSize":26,"nodeSelector":"all()",'
+        '"allowedUses":["Workload","Tunnel"],"assignmentMode":"Automatic"}}'
+    )
+
+
+def test_a_manifest_shows_the_revision_where_the_original_does():
+    metadata = Metadata("p", uid="u", created="2026-01-01T00:00:00Z", labels={"a": "b"})
+    shown = to_manifest(Stored(IPPoolKey("p"), Pool(metadata, "10.0.0.0/16", nat_outgoing=True), "12"))
+    assert json.dumps(shown) == json.dumps(
+        {
+            "kind": "IPPool",
+            "apiVersion": "projectcalico.org/v3",
+            "metadata": {
+                "name": "p",
+                "uid": "u",
+                "resourceVersion": "12",
+                "creationTimestamp": "2026-01-01T00:00:00Z",
+                "labels": {"a": "b"},
+            },
+            "spec": {"cidr": "10.0.0.0/16", "natOutgoing": True},
+        }
+    )
+    bare = to_manifest(Stored(NodeKey("n"), Node(Metadata("n")), "3"))
+    assert bare["metadata"] == {"name": "n", "resourceVersion": "3"}
+    assert bare["status"] == {}
+
+
+@given(entries)
+def test_a_manifest_of_what_is_stored_reads_back_as_the_same_record(entry):
+    """Unknown members aside: those a person's manifest may not have."""
+    key, record = entry
+    if type(key) not in {kind.key_type for kind in KINDS}:
+        return
+    shown = to_manifest(Stored(key, record, "5"))
+    assert revision_of(shown) == "5"
+    assert shown["metadata"].pop("resourceVersion") == "5"
+    assert decode(key, json.dumps(shown)) == record
+
+
+def test_a_pools_host_bits_are_cleared():
+    assert from_manifest(manifest(spec={"cidr": "10.244.7.1/16"}))[1].cidr_text == "10.244.0.0/16"
+    assert from_manifest(manifest(spec={"cidr": "FD00:0:0::/48"}))[1].cidr_text == "fd00::/48"
+
+
+@pytest.mark.parametrize(
+    ("spec", "fault"),
+    [
+        ({}, "IPPool.spec.cidr = '' (must be an IP range"),
+        ({"cidr": "10.0.0.0"}, "IPPool.spec.cidr = '10.0.0.0' (must be an IP range"),
+        ({"cidr": "10.0.0.0/16", "blockSize": 19}, "IPPool.spec.blockSize = '19' (must be 20 to 32 for IPv4)"),
+        ({"cidr": "10.0.0.0/16", "blockSize": 33}, "IPPool.spec.blockSize = '33' (must be 20 to 32 for IPv4)"),
+        ({"cidr": "fd00::/64", "blockSize": 26}, "IPPool.spec.blockSize = '26' (must be 116 to 128 for IPv6)"),
+        ({"cidr": "10.0.0.0/27"}, "the pool is smaller than one block of /26"),
+        ({"cidr": "169.254.0.0/20"}, "overlaps with the link-local range 169.254.0.0/16"),
+        ({"cidr": "10.0.0.0/16", "ipipMode": "always"}, "IPPool.spec.ipipMode = 'always' (must be one of Never"),
+        ({"cidr": "fd00::/64", "ipipMode": "Always"}, "IP-in-IP exists for IPv4 only"),
+        ({"cidr": "10.0.0.0/16", "ipipMode": "Always", "vxlanMode": "Always"}, "excludes a vxlanMode"),
+        ({"cidr": "10.0.0.0/16", "allowedUses": ["Pods"]}, "IPPool.spec.allowedUses = 'Pods'"),
+        ({"cidr": "10.0.0.0/16", "assignmentMode": "Auto"}, "must be one of Automatic, Manual"),
+        ({"cidr": "10.0.0.0/16", "blocksize": 26}, "IPPool(p): unknown field spec.blocksize"),
+        ({"cidr": "10.0.0.0/16", "a": 1, "b": 1}, "unknown fields spec.a, spec.b"),
+        ({"cidr": "10.0.0.0/16", "blockSize": "26"}, "IPPool(p): spec.blockSize must be a number, not a string"),
+        ({"cidr": "10.0.0.0/16", "natOutgoing": "yes"}, "spec.natOutgoing must be a boolean, not a string"),
+        ([], "spec must be an object, not a list"),
+    ],
+)
+def test_a_pool_that_could_not_be_used_is_refused_with_the_reason(spec, fault):
+    assert fault in fault_of(manifest(spec=spec))
+
+
+def test_a_disabled_pool_may_be_smaller_than_a_block():
+    assert from_manifest(manifest(spec={"cidr": "10.0.0.0/27", "disabled": True}))[1].disabled
+
+
+@pytest.mark.parametrize(
+    ("document", "fault"),
+    [
+        ("text", "a manifest must be an object"),
+        (None, "a manifest must be an object"),
+        ({}, "apiVersion must be projectcalico.org/v3, not None"),
+        ({**POOL, "apiVersion": "v1"}, "apiVersion must be projectcalico.org/v3, not 'v1'"),
+        ({**POOL, "kind": "Pod"}, "kind 'Pod' is not one of IPPool, IPReservation"),
+        ({**POOL, "kind": "ippool"}, "kind 'ippool' is not one of"),
+        ({**POOL, "kind": None}, "kind None is not one of"),
+        ({**POOL, "metadata": None}, "IPPool: metadata must be an object"),
+        ({**POOL, "metadata": {}}, "IPPool: metadata.name is missing"),
+        ({**POOL, "metadata": {"name": 7}}, "IPPool: metadata.name is missing"),
+        (manifest(name="a/b"), "metadata.name cannot hold 'a/b'"),
+        (manifest(namespace="x"), "metadata.namespace must not be given"),
+        (manifest(namespace=7), "metadata.namespace must be a string"),
+        (manifest(colour="x"), "unknown field metadata.colour"),
+        (manifest(labels={"a": 1}), "metadata.labels.a must be a string, not a number"),
+        ({**POOL, "speck": {}}, "unknown field speck"),
+        ({**POOL, 7: {}}, "the name of a member must be a string, not 7"),
+        ({**POOL, "spec": {"cidr": b"x"}}, "the manifest.spec.cidr: a bytes has no place"),
+        ({**POOL, "spec": {"cidr": float("nan")}}, "IPPool(p): "),
+        (manifest("ClusterInformation", "x", {}), "metadata.name must be 'default'"),
+        (manifest("IPAMConfiguration", "x", {}), "metadata.name must be 'default'"),
+        (manifest("Node", "n", {"bpg": {}}), "Node(n): unknown field spec.bpg"),
+        (manifest("Profile", "p", {"egress": [{"action": "Allow", "dst": {}}]}), "unknown field spec.egress[0].dst"),
+        (manifest("Profile", "p", {"egress": [{"action": "allow"}]}), "must be one of Allow, Deny, Log, Pass"),
+        (manifest("IPReservation", "r", {"reservedCIDRs": ["x"]}), "IPReservation(r): invalid IP address: x"),
+        (manifest("IPAMConfiguration", "default", {"ipCooldownSeconds": 1201}), "must be 0 to 1200"),
+        (manifest("IPAMConfiguration", "default", {"maxBlocksPerHost": -1}), "must be 0 to 1000000"),
+        (manifest("IPAMConfiguration", "default", {"kubeVirtVMAddressPersistence": "On"}), "Enabled or Disabled"),
+    ],
+)
+def test_a_mistake_is_named(document, fault):
+    assert fault in fault_of(document)
+
+
+def test_automatic_blocks_stay_on_unless_the_manifest_says_otherwise():
+    assert from_manifest(manifest("IPAMConfiguration", "default", {}))[1].auto_allocate_blocks
+    spec = {"autoAllocateBlocks": False}
+    assert not from_manifest(manifest("IPAMConfiguration", "default", spec))[1].auto_allocate_blocks
+
+
+def test_other_kinds_read():
+    assert from_manifest(manifest("Node", "n", {"bgp": {"asNumber": 64512}}))[1].spec == '{"bgp":{"asNumber":64512}}'
+    assert from_manifest(manifest("IPReservation", "r", {"reservedCIDRs": ["10.0.0.1"]}))[1].cidrs == ("10.0.0.1",)
+    assert from_manifest(manifest("ClusterInformation", "default", {"datastoreReady": True}))[1].datastore_ready
+    rules = [{"action": "Allow", "protocol": "TCP"}]
+    assert len(from_manifest(manifest("Profile", "p", {"ingress": rules}))[1].ingress) == 1
+
+
+def test_an_endpoint_without_a_namespace_is_in_default():
+    key, record = from_manifest(manifest("WorkloadEndpoint", "w", {"node": "n"}))
+    assert key == WorkloadEndpointKey("default", "w")
+    assert record.metadata.namespace == "default"
+
+
+def test_instants_that_a_yaml_reader_makes_become_texts():
+    zone = datetime.timezone(datetime.timedelta(hours=1))
+    made = datetime.datetime(2026, 1, 1, 1, 0, 0, tzinfo=zone)
+    assert from_manifest(manifest(creationTimestamp=made))[1].metadata.created == "2026-01-01T00:00:00Z"
+
+
+def test_lists_of_manifests_are_taken_apart():
+    listed = {"kind": "IPPoolList", "apiVersion": "projectcalico.org/v3", "items": [POOL, POOL]}
+    assert expand([listed, POOL, None]) == [POOL] * 3
+    assert expand({"kind": "List"}) == []
+    stored = Stored(IPPoolKey("p"), Pool(Metadata("p"), "10.0.0.0/16"), "1")
+    shown = to_list(kind_of(stored.key), [stored])
+    assert shown["kind"] == "IPPoolList"
+    assert shown["items"] == [to_manifest(stored)]
+
+
+@pytest.mark.parametrize("document", [{}, {"metadata": None}, {"metadata": {}}, {"metadata": {"resourceVersion": ""}}])
+def test_a_manifest_without_a_revision_has_none(document):
+    assert revision_of(document) is None
+
+
+@pytest.mark.parametrize("name", ["ippool", "ippools", "IPPool", "pool", "pools", "ipp"])
+def test_kinds_go_by_all_the_names_that_calicoctl_knows(name):
+    kind = kind_named(name)
+    assert kind is not None
+    assert kind.key("p") == IPPoolKey("p")
+    assert kind.listing() == IPPools()
+
+
+def test_a_name_belongs_to_one_kind():
+    names = [name for kind in KINDS for name in kind.names]
+    assert len(names) == len(set(names))
+    assert kind_named("pod") is None
+    with pytest.raises(LookupError, match="is no v3 resource"):
+        kind_of(HandleKey("h"))
+
+
+def test_namespaced_kinds_have_keys_and_listings_of_a_namespace():
+    kind = kind_named("wep")
+    assert kind.key("w", "ns") == WorkloadEndpointKey("ns", "w")
+    assert kind.listing("ns") == WorkloadEndpoints("ns")
