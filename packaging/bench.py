@@ -65,7 +65,7 @@ def attachments(folder: Path, rounds: int, base: float) -> None:
         rest = {"ipam_lock_file": f"{scratch}/lock", "log_level": "error", "ipam": {"type": "calico-ipam"}}
         netconf = json.dumps({"cniVersion": "1.0.0", "name": "bench", "type": "calico", **node, **rest})
         init = [str(folder / "tortie"), "init", "--pool", "10.245.0.0/24"]
-        milliseconds(init, {"DATASTORE_TYPE": "sqlite", "SQLITE_PATH": database, "NODENAME": "bench"})
+        milliseconds(init, {"TORTIE_SQLITE_PATH": database, "NODENAME": "bench"})
         env = {"CNI_NETNS": f"/var/run/netns/{NAMESPACE}", "CNI_IFNAME": "eth0", "CNI_PATH": str(folder)}
         samples: dict[str, list[float]] = {"ADD": [], "DEL": []}
         for number in range(rounds):

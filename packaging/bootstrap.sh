@@ -21,9 +21,9 @@ apt_install() { # package...
     command -v apt-get >/dev/null || fail "missing: $* (Debian's names), and there is no apt-get to install them with."
     say "Installing Debian packages: $*"
     export DEBIAN_FRONTEND=noninteractive
-    apt-get install -y -q --no-install-recommends "$@" || {
+    apt-get install -y -q -o Dpkg::Use-Pty=0 --no-install-recommends "$@" || {
         say "Refreshing the package lists"
-        apt-get update -q && apt-get install -y -q --no-install-recommends "$@"
+        apt-get update -q && apt-get install -y -q -o Dpkg::Use-Pty=0 --no-install-recommends "$@"
     } || fail "could not install: $*"
 }
 
@@ -50,7 +50,7 @@ make_venv() {
         "$python" -m venv --clear $VENV
     fi
     say "Installing $(grep -c '^[A-Za-z0-9]' "$LOCK") pinned packages into $VENV (once; pip keeps its downloads)"
-    $VENV/bin/python -m pip install --disable-pip-version-check --no-input --progress-bar off --require-hashes -r "$LOCK" |
+    $VENV/bin/python -m pip install --disable-pip-version-check --no-input --progress-bar off --use-pep517 --require-hashes -r "$LOCK" |
         awk '/^Collecting / { printf "   [%d] %s\n", ++n, $2; fflush() }
              /^(Installing|Building|  Building|Successfully)/ { print "   " substr($0, 1, 100); fflush() }'
     printf '%s' "$wanted" >$STAMP

@@ -10,16 +10,17 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 POOLS = ("10.244.0.0/16", "fd00:10:244::/48")
-NODE = "demo-node"
+NODE = f"demo-node-{os.getpid()}"
 COLOURED = sys.stdout.isatty()
 
 
@@ -78,6 +79,7 @@ class Container:
         self.identity = identity
         self.result: dict[str, object] = {}
         self.addresses: list[str] = []
+        self.host_link = f"cali{identity[:11]}"
 
     def inside(self, *command: str) -> subprocess.CompletedProcess[str]:
         return run("ip", "netns", "exec", self.netns, *command)
@@ -89,8 +91,7 @@ class Demo:
         self.undo = undo
         self.bin = folder / "opt" / "cni" / "bin"
         self.database = folder / "datastore.db"
-        self.containers = [Container(name, letter * 64) for name, letter in (("red", "a"), ("blue", "b"))]
-        self.links_before = self.host_state()
+        self.containers = [Container(name, f"{name[0]}{os.getpid():010d}") for name in ("red", "blue")]
 
     # --- calling the product ----------------------------------------------------------------------------------------
 
@@ -127,22 +128,34 @@ class Demo:
 
     def tortie(self, *words: str) -> str:
         command_line(" ".join(("tortie", *words)))
-        environment = {"DATASTORE_TYPE": "sqlite", "SQLITE_PATH": str(self.database), "NODENAME": NODE}
+        environment = {"TORTIE_SQLITE_PATH": str(self.database), "NODENAME": NODE}
         return succeed(self.bin / "tortie", *words, env=environment)
 
     # --- looking at the kernel --------------------------------------------------------------------------------------
 
-    def host_state(self) -> str:
-        """Every link by name, every route of every table, every address but those that come and go by themselves."""
-        links = sorted(link["ifname"] for link in json.loads(succeed("ip", "-j", "link")))
-        routes = [
-            sorted(
-                line.split(" expires ")[0].strip()
-                for line in succeed("ip", family, "route", "show", "table", "all").splitlines()
-            )
-            for family in ("-4", "-6")
-        ]
-        return json.dumps([links, routes], indent=1)
+    def traces_on_host(self) -> list[str]:
+        """Links of ours, and routes and addresses that have to do with us, in whatever table."""
+        own = [container.host_link for container in self.containers]
+        own += [address for container in self.containers for address in container.addresses]
+        lines = succeed("ip", "-o", "address").splitlines() + succeed("ip", "-o", "link").splitlines()
+        for family in ("-4", "-6"):
+            lines += succeed("ip", family, "route", "show", "table", "all").splitlines()
+        return [line for line in lines if any(word in line for word in own)]
+
+    def allocations(self) -> list[str]:
+        """What IPAM's own records say is in use, read past the product: handles, and ordinals of blocks."""
+        with closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True)) as database:
+            rows = database.execute("SELECT key, text FROM records WHERE key LIKE '/calico/ipam/v2/%' ORDER BY key")
+            records = {key.removeprefix("/calico/ipam/v2/"): json.loads(text) for key, text in rows}
+        used = []
+        for key, record in records.items():
+            if key.startswith("handle/"):
+                counts = (f"{count} in {cidr}" for cidr, count in record["block"].items())
+                used.append(f"handle {key.partition('/')[2]}: {', '.join(counts)}")
+        for record in records.values():
+            taken = [ordinal for ordinal, index in enumerate(record.get("allocations", ())) if index is not None]
+            used += [f"block {record['cidr']}: ordinals {taken}"] if taken else []
+        return used
 
     def allow_forwarding(self) -> None:
         """Packets between two IPv6 containers pass the host only if it forwards at all; put every value back later."""
@@ -210,6 +223,8 @@ class Demo:
         title("6. What the datastore knows")
         for kind in ("workloadendpoints", "nodes"):
             show(self.tortie("get", kind, "-o", "wide"))
+        print("  and IPAM's own records:", flush=True)
+        show("\n".join(self.allocations()))
 
     def break_and_check(self) -> None:
         title("7. CHECK: silent while all is well, and it names what is not")
@@ -230,13 +245,13 @@ class Demo:
             left = [link["ifname"] for link in json.loads(container.inside("ip", "-j", "link").stdout)]
             must(set(left) <= {"lo", "tunl0", "ip6tnl0", "sit0", "gre0"}, f"{container.name}: no interface but lo")
             succeed("ip", "netns", "del", container.netns)
-        must(self.host_state() == self.links_before, "host: the same links and routes as before")
-        must(
-            not os.listdir("/var/run/netns") or not any(f"-{os.getpid()}-" in n for n in os.listdir("/var/run/netns")),
-            "host: no namespace of ours",
-        )
+        left_on_host = self.traces_on_host()
+        must(not left_on_host, f"host: no link, route or address of theirs {left_on_host or ''}".rstrip())
+        namespaces = [name for name in os.listdir("/var/run/netns") if f"-{os.getpid()}-" in name]
+        must(not namespaces, "host: no namespace of theirs")
         endpoints = json.loads(self.tortie("get", "workloadendpoints", "-o", "json"))
         must(not endpoints["items"], "datastore: no endpoint")
+        must(not self.allocations(), "datastore: no address taken, no handle")
 
     def delete_quietly(self, container: Container) -> None:
         """Clean up after a failure, whatever state the container is in; a DEL of what is gone does nothing."""
