@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 DEFAULT_PATH = "/var/lib/tortie/datastore.db"
 APPLICATION_ID = 0x746F7274  # "tort"
 LAYOUT = 1
+_SMALLEST = 512  # SQLite takes a shorter file for an empty database and writes over it
 _WAIT_SECONDS = 0.1  # one wait inside SQLite, during which a termination signal is not seen
 # Folding the log back while others write is left to the last one to close, except for a log of 64 MiB: closing holds
 # the whole file, so no reader or writer can ever meet a log that is being reset.
@@ -87,17 +88,19 @@ def _check_file(path: str, *, create: bool) -> None:
     The file is not opened here: closing a descriptor of it would drop the locks of this process's other connections.
     """
     try:
-        mode = os.lstat(path).st_mode
+        found = os.lstat(path)
     except FileNotFoundError:
         if not create:
             raise Unavailable(f"datastore {path}: no such file; `tortie init` makes one") from None
         _make_folder(os.path.dirname(os.path.abspath(path)))
         _make_file(path)
         return
-    if stat.S_ISLNK(mode):
+    if stat.S_ISLNK(found.st_mode):
         raise Unavailable(f"datastore {path}: it is a symbolic link, which is not followed")
-    if not stat.S_ISREG(mode):
+    if not stat.S_ISREG(found.st_mode):
         raise Unavailable(f"datastore {path}: it is not a regular file")
+    if 0 < found.st_size < _SMALLEST:
+        raise Unavailable(f"datastore {path}: it is not a SQLite database")
 
 
 def _make_folder(folder: str) -> None:
