@@ -92,28 +92,7 @@ class Pyroute2Netlink(Netlink):
         )
 
     def create_pair(self, request: PairRequest) -> None:
-        peer: list[tuple[str, object]] = [
-            ("IFLA_IFNAME", request.peer_name),
-            ("IFLA_NET_NS_FD", request.peer_namespace),
-        ]
-        fields: dict[str, object] = {"ifname": request.name}
-        if request.mtu:
-            peer.append(("IFLA_MTU", request.mtu))
-            fields["mtu"] = request.mtu
-        if request.mac:
-            fields["address"] = request.mac
-        if request.queues:
-            fields["num_tx_queues"] = fields["num_rx_queues"] = request.queues
-        if request.kind == "netkit":
-            data = _netkit_data(peer)
-        else:
-            if request.queues:
-                peer += [("IFLA_NUM_TX_QUEUES", request.queues), ("IFLA_NUM_RX_QUEUES", request.queues)]
-            if request.tx_queue_length is not None:
-                fields["txqlen"] = request.tx_queue_length
-            data = [("VETH_INFO_PEER", {"attrs": peer})]
-        information = [("IFLA_INFO_KIND", request.kind), ("IFLA_INFO_DATA", {"attrs": data})]
-        self._ask("link", "add", IFLA_LINKINFO={"attrs": information}, **fields)
+        self._ask("link", "add", **pair_fields(request))
 
     def set_up(self, index: int, *, up: bool) -> None:
         self._ask("link", "set", index=index, flags=_UP if up else 0, change=_UP)
@@ -171,6 +150,32 @@ class Pyroute2Netlink(Netlink):
 
     def close(self) -> None:
         self._route.close()
+
+
+def pair_fields(request: PairRequest) -> dict[str, object]:
+    """The request as the library takes it. Only veth has a queue length, and queues at its peer too."""
+    peer: list[tuple[str, object]] = [
+        ("IFLA_IFNAME", request.peer_name),
+        ("IFLA_NET_NS_FD", request.peer_namespace),
+    ]
+    fields: dict[str, object] = {"ifname": request.name}
+    if request.mtu:
+        peer.append(("IFLA_MTU", request.mtu))
+        fields["mtu"] = request.mtu
+    if request.mac:
+        fields["address"] = request.mac
+    if request.queues:
+        fields["num_tx_queues"] = fields["num_rx_queues"] = request.queues
+    if request.kind == "netkit":
+        data = _netkit_data(peer)
+    else:
+        if request.queues:
+            peer += [("IFLA_NUM_TX_QUEUES", request.queues), ("IFLA_NUM_RX_QUEUES", request.queues)]
+        if request.tx_queue_length is not None:
+            fields["txqlen"] = request.tx_queue_length
+        data = [("VETH_INFO_PEER", {"attrs": peer})]
+    information = [("IFLA_INFO_KIND", request.kind), ("IFLA_INFO_DATA", {"attrs": data})]
+    return fields | {"IFLA_LINKINFO": {"attrs": information}}
 
 
 def _read_route(message: Any, version: int) -> KernelRoute:
