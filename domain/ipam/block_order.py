@@ -82,9 +82,10 @@ def start_index(pool: Cidr, block_length: int, seed: int) -> int:
 
 
 def walk(pool: Cidr, block_length: int, seed: int, skip: Skip) -> Iterator[Cidr]:
-    """The pool's blocks in the node's order, without those that `skip` covers."""
-    bits = block_length - pool.length
-    count = 1 << bits
+    """The pool's blocks in the node's order, without those that `skip` covers. None if it is smaller than a block."""
+    if pool.length > block_length:
+        return
+    count = 1 << (block_length - pool.length)
     size = 1 << (BITS[pool.version] - block_length)
     start = start_index(pool, block_length, seed)
     for first, end in ((start, count), (0, start)):

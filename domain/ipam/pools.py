@@ -9,7 +9,7 @@ from domain.ipam.address import V4, Address, Cidr
 from domain.ipam.errors import IpamError
 from domain.resource import NO_LABELS, Metadata
 from domain.value import Value
-from domain.workload.selector import selects
+from domain.workload.selector import SelectorError, selects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,8 +133,19 @@ def choose_pools(pools: Iterable[Pool], request: PoolRequest) -> PoolChoice:
 
 
 def _selects(pool: Pool, request: PoolRequest) -> bool:
-    return (
-        (pool.assignment_mode or AUTOMATIC) == AUTOMATIC
-        and selects(pool.node_selector, request.node_labels)
-        and selects(pool.namespace_selector, request.namespace_labels or NO_LABELS)
-    )
+    try:
+        return (
+            (pool.assignment_mode or AUTOMATIC) == AUTOMATIC
+            and selects(pool.node_selector, request.node_labels)
+            and selects(pool.namespace_selector, request.namespace_labels or NO_LABELS)
+        )
+    except SelectorError as error:
+        raise IpamError(f"IPPool {pool.metadata.name}: {error}") from error
+
+
+def deselects(pool: Pool, node_labels: Mapping[str, str]) -> bool:
+    """Whether the pool does not want a node with these labels. A selector that cannot be read turns nobody away."""
+    try:
+        return not selects(pool.node_selector, node_labels)
+    except SelectorError:
+        return False

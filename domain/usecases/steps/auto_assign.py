@@ -11,7 +11,7 @@ from __future__ import annotations
 from domain.ipam.address import V4, V6, covers
 from domain.ipam.config import AllocationConfig
 from domain.ipam.errors import BlockLimitReached, IpamError, StillContended
-from domain.ipam.pools import PoolRequest, choose_pools, pool_of
+from domain.ipam.pools import PoolRequest, choose_pools, deselects, pool_of
 from domain.ipam.request import DEFAULT_BLOCK_LIMIT, Assigned, AssignRequest, Taken
 from domain.ipam.reservations import reserved_cidrs
 from domain.usecases.steps.claim_block import NotOurs, block_behind, claim_block, release_claim
@@ -19,7 +19,6 @@ from domain.usecases.steps.find_block import free_place, in_node_order, reclaim
 from domain.usecases.steps.free_addresses import free_taken
 from domain.usecases.steps.take_addresses import Want, take_addresses
 from domain.usecases.steps.work import MAX_TRIES
-from domain.workload.selector import selects
 from ports.datastore import (
     Affinities,
     AffinityKey,
@@ -117,7 +116,7 @@ class _Family:
                 own.append(affinity)
             elif cidr.version == version and not pool_of(self._choice.selected, cidr):
                 pool = pool_of(self._choice.enabled, cidr)
-                if pool is not None and not selects(pool.node_selector, labels):
+                if pool is not None and deselects(pool, labels):
                     release_claim(self._work, self._request.owner, cidr)
         return own
 

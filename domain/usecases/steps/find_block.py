@@ -70,7 +70,7 @@ def in_node_order(
 ) -> list[Stored[Block]]:
     """The pool's existing blocks as the node's walk meets them, without the wholly reserved ones."""
     cidr = pool.cidr
-    if cidr is None:
+    if cidr is None or cidr.length > pool.block_length:
         return []
     size = 1 << (BITS[cidr.version] - pool.block_length)
     start = start_index(cidr, pool.block_length, _order_seed(work, owner, pool))

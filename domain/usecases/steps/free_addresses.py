@@ -9,13 +9,12 @@ Invariant: only addresses whose holder is the named handle are freed, and with a
 from __future__ import annotations
 
 from domain.ipam.affinity import Owner
-from domain.ipam.pools import enabled_pools, pool_of
+from domain.ipam.pools import deselects, enabled_pools, pool_of
 from domain.ipam.request import Taken
 from domain.usecases.steps.claim_block import release_claim
 from domain.usecases.steps.count_handle import decrement
 from domain.usecases.steps.guarded_write import DELETE, LEAVE, guarded_write, write_once
 from domain.value import Value
-from domain.workload.selector import SelectorError, selects
 from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPPools, NodeKey
 from ports.errors import Conflict, Missing, PortError
 
@@ -129,8 +128,8 @@ def _give_up_if_deselected(work: Work, block: Block) -> None:
     try:
         node, stored = work.datastore.fetch(NodeKey(owner.name), IPPools(), deadline=work.deadline)
         pool = pool_of(enabled_pools((one.record for one in stored), block.cidr.version), block.cidr)
-        if node is None or pool is None or selects(pool.node_selector, node.record.metadata.labels):
+        if node is None or pool is None or not deselects(pool, node.record.metadata.labels):
             return
         release_claim(work, owner, block.cidr)
-    except (PortError, SelectorError) as error:
+    except PortError as error:
         work.log.warning("Could not give up an empty block of a deselected pool", block=block.cidr, error=error)

@@ -1,0 +1,84 @@
+"""What is asked of allocation and what came of it, its owners and its errors (LIB-181 to LIB-185)."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.ipam.address import Cidr
+from domain.ipam.affinity import Affinity, Owner
+from domain.ipam.block import Attribute
+from domain.ipam.config import AllocationConfig, IPAMConfiguration
+from domain.ipam.errors import BlockLimitReached, IpamError, StillContended
+from domain.ipam.handle import Handle
+from domain.ipam.request import Assigned, AssignRequest, Taken
+from domain.resource import Metadata
+
+BLOCK = Cidr.parse("10.0.0.64/26")
+STRICT = "No more free affine blocks and strict affinity enabled"
+LIMIT = "Need to allocate an IPAM block but could not - limit of 20 blocks reached for this node"
+EXHAUSTED = "No IPs available in pools: [192.168.0.0/24 192.168.1.0/24]"
+NONE_OF_ONE = "Assigned 0 out of 1 requested IPv4 addresses"
+
+
+@pytest.mark.parametrize(
+    ("got", "requested", "messages", "text"),
+    [
+        pytest.param(1, 1, (), "", id="LIB-181"),
+        pytest.param(256, 256, (), "", id="LIB-182"),
+        pytest.param(0, 1, (STRICT,), f"{NONE_OF_ONE}; {STRICT}", id="LIB-183"),
+        pytest.param(0, 1, (LIMIT,), f"{NONE_OF_ONE}; {LIMIT}", id="LIB-184"),
+        pytest.param(0, 1, (EXHAUSTED,), f"{NONE_OF_ONE}; {EXHAUSTED}", id="LIB-185"),
+        pytest.param(0, 1, ("a", "b"), f"{NONE_OF_ONE}; a; b", id="messages keep their order"),
+        pytest.param(0, 1, (), NONE_OF_ONE, id="no message"),
+    ],
+)
+def test_a_shortfall_says_what_was_missing_and_why(got, requested, messages, text):
+    taken = (Taken(BLOCK, 0, 1),) * got
+    assert Assigned(4, requested, taken, messages).shortfall == text
+
+
+def test_a_taken_address_is_answered_with_its_blocks_mask_or_alone():
+    taken = Taken(BLOCK, 5, 7)
+    assert str(taken.address) == "10.0.0.69"
+    assert str(taken.in_block) == "10.0.0.69/26"
+    assert str(taken.alone) == "10.0.0.69/32"
+
+
+def test_a_request_knows_the_attribute_it_leaves_behind():
+    request = AssignRequest(Owner("host", "n"), "net1.c1", {"node": "n"}, {4: 1})
+    assert request.attribute == Attribute("net1.c1", {"node": "n"})
+    assert (request.use, request.max_blocks, request.max_per_handle) == ("Workload", 0, 0)
+
+
+@pytest.mark.parametrize("text", ["host:node1", "virtual:load-balancer", "host:a:b", "host:"])
+def test_an_owner_is_read_as_it_is_written(text):
+    assert str(Owner.parse(text)) == text
+    assert Owner.parse("host:a:b").name == "a:b"
+
+
+def test_errors_carry_code_and_details():
+    error = IpamError("no", code=7, details="because")
+    assert (str(error), error.code, error.details) == ("no", 7, "because")
+    assert (IpamError("no").code, IpamError("no").details) == (999, "")
+
+
+def test_the_block_limits_error_is_the_originals_and_names_the_limit():
+    """F05: the details say what the text does not."""
+    error = BlockLimitReached(20)
+    assert str(error) == "cannot allocate new block due to per host block limit"
+    assert error.limit == 20
+
+
+def test_lost_races_name_the_contended_record():
+    error = StillContended("BlockKey(cidr=10.0.0.0/26)")
+    assert str(error) == "Max retries hit - excessive concurrent IPAM requests"
+    assert error.details == "last contended record: BlockKey(cidr=10.0.0.0/26)"
+
+
+def test_defaults_are_those_of_a_cluster_without_configuration():
+    """spec: ipam 6."""
+    config = AllocationConfig()
+    assert (config.strict_affinity, config.auto_allocate_blocks, config.max_blocks_per_host) == (False, True, 0)
+    assert (config.kubevirt_persistence, config.cooldown_seconds) == ("Enabled", 0)
+    assert IPAMConfiguration(Metadata("default")).kubevirt_persistence is None
+    assert (Affinity("pending").deleted, Handle({}).deleted) == (False, False)
