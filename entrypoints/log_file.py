@@ -96,22 +96,32 @@ class LogFile:
         return f"{self._stem}-{date}.{milliseconds % 1000:03d}{_REASON}{self._extension}"
 
     def _free_name(self) -> str:
+        """Later than all others, because `_prune` takes names for ages; files rotate more than once a millisecond."""
+        taken = [name.removesuffix(".zst") for name in self._rotated()]
+        newest = max(taken, default="")
         now = time.time_ns() // 1_000_000
-        while os.path.lexists(f"{self._directory}/{self._dated(now)}"):
+        for _ in range(1000):
+            if self._dated(now) > newest:
+                break
+            now += 1
+        while self._dated(now) in taken:  # the clock has been set back
             now += 1
         return f"{self._directory}/{self._dated(now)}"
 
-    def _prune(self) -> None:
-        """Names carry the time of rotation, so their order is the order of age."""
-        oldest = self._dated((int(time.time()) - self._limits.age) * 1000)
-        length = len(oldest)
-        rotated = sorted(
+    def _rotated(self) -> list[str]:
+        """Names of the rotated files, the oldest first; the original compresses them."""
+        length = len(self._dated(0))
+        return sorted(
             name
             for name in os.listdir(self._directory)
             if name.startswith(self._stem + "-")
             and len(name.removesuffix(".zst")) == length
             and name.removesuffix(".zst").endswith(_REASON + self._extension)
         )
+
+    def _prune(self) -> None:
+        oldest = self._dated((int(time.time()) - self._limits.age) * 1000)
+        rotated = self._rotated()
         for name in rotated[: -self._limits.count] + [name for name in rotated if name < oldest]:
             try:  # noqa: SIM105 - contextlib costs 4 ms to load
                 os.unlink(f"{self._directory}/{name}")

@@ -1,0 +1,59 @@
+"""The recorded answers to bad calls, as far as they are given before any port is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from descriptors import signals_restored, stdin
+
+from adapters.memory.clock import MemoryClock
+from domain.cni.netconf import NetConf
+from entrypoints import calico, calico_ipam
+from ports.errors import Refused
+from ports.log import Log
+from ports.runtime import Runtime
+
+STEPS = json.loads((Path(__file__).parents[2] / "golden" / "errors.json").read_text())["steps"]
+# What asks a port first: the node's files, the datastore, the dataplane, an IPAM plugin.
+ASK_A_PORT = {2, *range(23, 33), *range(35, 38), 46, *range(67, 76), *range(79, 82)}
+
+
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    with signals_restored():
+        yield
+
+
+def no_port() -> Any:
+    raise Refused("a port was asked")
+
+
+def open_runtime(_netconf: NetConf, _environ: Mapping[str, str], log: Log) -> Runtime:
+    return Runtime(
+        datastore=no_port,
+        cluster=no_port,
+        dataplane=no_port,
+        ipam_plugin=no_port,
+        node=no_port,
+        lock=no_port,
+        readiness=no_port,
+        clock=MemoryClock(),
+        log=log,
+    )
+
+
+@pytest.mark.parametrize("number", range(len(STEPS)))
+def test_a_recorded_bad_call_is_answered_to_the_letter(number: int, capfd: pytest.CaptureFixture[str]) -> None:
+    call = STEPS[number]["call"]
+    main = calico_ipam.main if call["program"] == "calico-ipam" else calico.main
+    with stdin(call["stdin"]):
+        code = main(call["argv"], call["env"], open_runtime)
+    out = capfd.readouterr().out
+    if number in ASK_A_PORT and "a port was asked" in out:
+        assert code == 1
+        return
+    assert (code, out) == (call["exit"], call["stdout"])

@@ -1,0 +1,279 @@
+"""One call between its first and its last byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from descriptors import SIGNALS, replaced, signals_restored, stdin
+
+from adapters.memory.clock import MemoryClock
+from domain.cni.errors import CniError
+from domain.cni.netconf import NetConf
+from domain.cni.request import CniArgs
+from domain.ipam.errors import IpamError
+from domain.usecases.call import Call
+from domain.usecases.undo import Undo
+from entrypoints.logs import CallLog
+from entrypoints.stdio import MOST_STDIN, Plugin, run
+from entrypoints.version import VERSION
+from ports.deadline import Deadline
+from ports.errors import BadConfiguration, Conflict, Expired, Refused, Unavailable
+from ports.log import Log
+from ports.runtime import Runtime
+
+NETCONF = {"cniVersion": "1.0.0", "name": "net1", "policy": {"k8s_auth_token": "planted-token"}}
+ENVIRON = {
+    "CNI_COMMAND": "ADD",
+    "CNI_CONTAINERID": "e0",
+    "CNI_NETNS": "/var/run/netns/g1",
+    "CNI_IFNAME": "eth0",
+    "CNI_PATH": "/opt/cni/bin",
+}
+
+
+@pytest.fixture(autouse=True)
+def _signals() -> Iterator[None]:
+    with signals_restored():
+        yield
+
+
+def no_port() -> Any:
+    raise Refused("no port is needed here")
+
+
+def open_runtime(_netconf: NetConf, _environ: Mapping[str, str], log: Log) -> Runtime:
+    return Runtime(
+        datastore=no_port,
+        cluster=no_port,
+        dataplane=no_port,
+        ipam_plugin=no_port,
+        node=no_port,
+        lock=no_port,
+        readiness=no_port,
+        clock=MemoryClock(),
+        log=log,
+    )
+
+
+class Subject:
+    """A plugin whose ADD has one effect, then does what the test wants; `undone` lists what was taken back."""
+
+    def __init__(self, then: Callable[[Call], str]) -> None:
+        self.then = then
+        self.undone: list[str] = []
+        self.calls: list[Call] = []
+
+    def add(self, call: Call, _runtime: Runtime, undo: Undo) -> str:
+        self.calls.append(call)
+        undo.register("first", lambda _deadline: self.undone.append("first"))
+        undo.register("second", self.step_back)
+        return self.then(call)
+
+    def step_back(self, _deadline: Deadline) -> None:
+        self.undone.append("second")
+
+    def run(self, netconf: str | bytes | None = None, **environ: str) -> int:
+        plugin = Plugin("A plugin", False, lambda _request: CniArgs(), {"ADD": self.add, "DEL": lambda *_: ""})
+        content = json.dumps(NETCONF) if netconf is None else netconf
+        with stdin(content):
+            return run(plugin, {**ENVIRON, **environ}, CallLog("test"), open_runtime)
+
+
+def failing(error: BaseException) -> Callable[[Call], str]:
+    def fail(_call: Call) -> str:
+        raise error
+
+    return fail
+
+
+def test_an_answer_that_was_delivered_keeps_what_was_done(capfd: pytest.CaptureFixture[str]) -> None:
+    subject = Subject(lambda _call: "the answer <é>")
+    assert subject.run() == 0
+    assert capfd.readouterr() == ("the answer <é>", "")
+    assert subject.undone == []
+
+
+def test_the_call_has_everything_parsed() -> None:
+    subject = Subject(lambda _call: "")
+    text = json.dumps({**NETCONF, "timeout_seconds": 7})
+    assert subject.run(text) == 0
+    (call,) = subject.calls
+    assert (call.request.container_id, call.netconf.name, call.netconf_text) == ("e0", "net1", text)
+    assert call.deadline == Deadline(7.0)
+
+
+def test_a_call_has_sixty_seconds_unless_the_configuration_says_otherwise() -> None:
+    subject = Subject(lambda _call: "")
+    assert subject.run(json.dumps({**NETCONF, "timeout_seconds": -1})) == 0
+    assert subject.calls[0].deadline == Deadline(60.0)
+
+
+@pytest.mark.parametrize(
+    ("error", "answer"),
+    [
+        (CniError(7, "m", "d"), {"code": 7, "msg": "m", "details": "d"}),
+        (Refused("no", 42, "why"), {"code": 42, "msg": "no", "details": "why"}),
+        (IpamError("full", code=998, details="x"), {"code": 998, "msg": "full", "details": "x"}),
+        (IpamError("full"), {"code": 999, "msg": "full"}),
+        (Unavailable("/db: locked"), {"code": 11, "msg": "/db: locked"}),
+        (Expired("the lock"), {"code": 11, "msg": "deadline exceeded while waiting for the lock"}),
+        (BadConfiguration("bad field"), {"code": 7, "msg": "bad field"}),
+        (Conflict("k"), {"code": 999, "msg": "update conflict: k"}),
+        (KeyError("x"), {"code": 999, "msg": "Calico CNI panicked during ADD: KeyError: 'x'"}),
+        (RecursionError("deep"), {"code": 999, "msg": "Calico CNI panicked during ADD: RecursionError: deep"}),
+    ],
+)
+def test_every_error_becomes_one_cni_error_and_takes_everything_back(
+    error: Exception, answer: dict[str, object], capfd: pytest.CaptureFixture[str]
+) -> None:
+    subject = Subject(failing(error))
+    assert subject.run() == 1
+    assert subject.undone == ["second", "first"]
+    out, logged = capfd.readouterr()
+    assert json.loads(out) == answer
+    assert out == json.dumps(answer, indent=4)
+    assert "Final result of CNI ADD was an error." in logged
+
+
+def test_the_trace_of_a_bug_goes_to_the_log_only(capfd: pytest.CaptureFixture[str]) -> None:
+    """K03."""
+    Subject(failing(ZeroDivisionError("oops"))).run()
+    out, logged = capfd.readouterr()
+    assert "test_stdio.py" not in out
+    (line,) = [line for line in logged.splitlines() if "Panic during ADD" in line]
+    assert "test_stdio.py" in line
+    assert " fail" in line
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_termination_signal_takes_everything_back(number: int, capfd: pytest.CaptureFixture[str]) -> None:
+    def be_killed(_call: Call) -> str:
+        os.kill(os.getpid(), number)
+        return "not reached"
+
+    subject = Subject(be_killed)
+    assert subject.run() == 1
+    assert subject.undone == ["second", "first"]
+    name = signal.Signals(number).name
+    assert json.loads(capfd.readouterr().out) == {"code": 11, "msg": f"interrupted by {name} during ADD"}
+
+
+def test_undoing_is_not_torn_apart_by_further_signals(capfd: pytest.CaptureFixture[str]) -> None:
+    subject = Subject(failing(Refused("no")))
+
+    def killed_while_undoing(_deadline: Deadline) -> None:
+        for number in SIGNALS:
+            os.kill(os.getpid(), number)
+        subject.undone.append("second")
+
+    subject.step_back = killed_while_undoing  # type: ignore[method-assign]
+    assert subject.run() == 1
+    assert subject.undone == ["second", "first"]
+    assert json.loads(capfd.readouterr().out)["msg"] == "no"
+
+
+def test_a_step_that_cannot_be_undone_does_not_stop_the_others(capfd: pytest.CaptureFixture[str]) -> None:
+    subject = Subject(failing(Refused("no")))
+
+    def broken(_deadline: Deadline) -> None:
+        raise ValueError("a bug in undoing")
+
+    subject.step_back = broken  # type: ignore[method-assign]
+    assert subject.run() == 1
+    assert subject.undone == ["first"]
+    out, logged = capfd.readouterr()
+    assert json.loads(out)["msg"] == "no"
+    assert "a bug in undoing" in logged
+
+
+def full_device() -> int:
+    return os.open("/dev/full", os.O_WRONLY)
+
+
+def pipe_without_reader() -> int:
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+def not_writable() -> int:
+    return os.open("/dev/null", os.O_RDONLY)  # what fills descriptor 1 when the parent closed it
+
+
+@pytest.mark.parametrize("stdout", [full_device, pipe_without_reader, not_writable])
+def test_an_answer_that_nobody_gets_takes_everything_back(stdout: Callable[[], int]) -> None:
+    subject = Subject(lambda _call: "the answer")
+    with replaced(1, stdout()):
+        assert subject.run() == 1
+    assert subject.undone == ["second", "first"]
+
+
+def test_a_long_answer_is_written_whole(capfd: pytest.CaptureFixture[str]) -> None:
+    assert Subject(lambda _call: "x" * 3_000_000).run() == 0
+    assert capfd.readouterr().out == "x" * 3_000_000
+
+
+def test_a_successful_delete_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    assert Subject(lambda _call: "").run(CNI_COMMAND="DEL") == 0
+    assert capfd.readouterr() == ("", "")
+
+
+def test_without_a_verb_the_plugin_says_what_it_is(capfd: pytest.CaptureFixture[str]) -> None:
+    assert Subject(lambda _call: "").run(CNI_COMMAND="") == 0
+    versions = "CNI protocol versions supported: 0.1.0, 0.2.0, 0.3.0, 0.3.1, 0.4.0, 1.0.0"
+    assert capfd.readouterr() == ("", f"A plugin {VERSION}\n{versions}\n")
+
+
+def test_version_does_not_read_stdin(capfd: pytest.CaptureFixture[str]) -> None:
+    assert Subject(lambda _call: "").run("not JSON", CNI_COMMAND="VERSION") == 0
+    assert json.loads(capfd.readouterr().out)["cniVersion"] == "1.1.0"
+
+
+BIG = {**NETCONF, "padding": "x" * 10_000_000}
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "why"),
+    [
+        ("", 6, "error unmarshall network config: unexpected end of JSON input"),
+        ('{"name": "ne', 6, "error unmarshall network config: unexpected end of JSON input"),
+        ("[" * 2_000_000, 6, "error unmarshall network config: exceeded max depth"),
+        (
+            json.dumps(BIG),
+            6,
+            f"error unmarshall network config: network config is larger than {MOST_STDIN} bytes",
+        ),
+        (b'{"name": "\xff"}', 7, "invalid characters found in network name"),
+        ("<html>", 6, "error unmarshall network config: invalid character '<' looking for beginning of value"),
+    ],
+)
+def test_bad_input_gives_one_error(text: str | bytes, code: int, why: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """K03, and the issue's list of bad input."""
+    subject = Subject(lambda _call: "")
+    assert subject.run(text) == 1
+    answer = json.loads(capfd.readouterr().out)
+    assert (answer["code"], answer["msg"]) == (code, why)
+    assert subject.calls == []
+
+
+def test_an_unreadable_stdin_is_code_5(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    plugin = Plugin("A plugin", False, lambda _request: CniArgs(), {})
+    with replaced(0, os.open(tmp_path, os.O_RDONLY)):
+        assert run(plugin, ENVIRON, CallLog("test"), open_runtime) == 1
+    expected = {"code": 5, "msg": "error reading from stdin: read /dev/stdin: is a directory"}
+    assert json.loads(capfd.readouterr().out) == expected
+
+
+@pytest.mark.parametrize("error", [Refused("no"), KeyError("x"), CniError(999, "x")])
+def test_what_was_on_stdin_is_never_shown(error: Exception, capfd: pytest.CaptureFixture[str]) -> None:
+    Subject(failing(error)).run(json.dumps({**NETCONF, "log_level": "debug"}))
+    Subject(failing(error)).run(json.dumps(NETCONF)[:-1])
+    Subject(failing(error)).run(json.dumps({**NETCONF, "mtu": "1500"}))
+    out, logged = capfd.readouterr()
+    assert "planted-token" not in out + logged
