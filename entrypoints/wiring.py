@@ -77,22 +77,25 @@ def setting(environment: Mapping[str, str], name: str) -> str:
     return environment.get(f"CALICO_{name}", environment.get(name, ""))
 
 
-def datastore(environment: Mapping[str, str], sqlite_path: str, clock: Clock) -> Datastore:
-    """The type that is asked for; without one etcd if endpoints are given, else Kubernetes."""
+def datastore(environment: Mapping[str, str], sqlite_path: str, clock: Clock, *, create: bool = False) -> Datastore:
+    """The type that is asked for; without one etcd if endpoints are given, else Kubernetes.
+
+    With `create` a missing embedded datastore is made. Only an operator asks for that, never a plugin.
+    """
     type = setting(environment, "DATASTORE_TYPE")
     if not type:
         type = "etcdv3" if setting(environment, "ETCD_ENDPOINTS") else "kubernetes"
     if type == "sqlite":
-        return sqlite_datastore(sqlite_path or setting(environment, "TORTIE_SQLITE_PATH"), clock)
+        return sqlite_datastore(sqlite_path or setting(environment, "TORTIE_SQLITE_PATH"), clock, create=create)
     if type in ("etcdv3", "kubernetes"):
         raise BadConfiguration(f'datastore type "{type}" is not part of this build; set "datastore_type": "sqlite"')
     raise Refused(f"unknown datastore type: {type}")
 
 
-def sqlite_datastore(path: str, clock: Clock) -> Datastore:
+def sqlite_datastore(path: str, clock: Clock, *, create: bool = False) -> Datastore:
     from adapters.sqlite.datastore import SqliteDatastore
 
-    return SqliteDatastore(path or DEFAULT_SQLITE_PATH, clock)
+    return SqliteDatastore(path or DEFAULT_SQLITE_PATH, clock, create=create)
 
 
 def cluster() -> Cluster:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 BLOCK_SIZES = {4: (20, 32), 6: (116, 128)}
 _MODES = ("", "Never", "Always", "CrossSubnet")
 _ASSIGNMENT_MODES = ("", "Automatic", "Manual")
+_USES = (WORKLOAD, TUNNEL, LOAD_BALANCER, "HostSecondaryInterface")
 _LINK_LOCAL = (Cidr.parse("169.254.0.0/16"), Cidr.parse("fe80::/10"))
 
 
@@ -71,7 +72,7 @@ def _check_modes(pool: Pool, cidr: Cidr) -> None:
         ("ipipMode", pool.ipip_mode, _MODES),
         ("vxlanMode", pool.vxlan_mode, _MODES),
         ("assignmentMode", pool.assignment_mode, _ASSIGNMENT_MODES),
-        *[("allowedUses", use, (WORKLOAD, TUNNEL, LOAD_BALANCER)) for use in pool.allowed_uses],
+        *[("allowedUses", use, _USES) for use in pool.allowed_uses],
     )
     for field, value, allowed in choices:
         if value not in allowed:

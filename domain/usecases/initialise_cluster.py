@@ -11,7 +11,7 @@ from __future__ import annotations
 from domain.cluster import ClusterInformation, Node
 from domain.ipam.address import Cidr
 from domain.ipam.pool_rules import check_pool, check_pool_among, check_pool_change, derived_name
-from domain.ipam.pools import TUNNEL, WORKLOAD, Pool
+from domain.ipam.pools import DEFAULT_BLOCK_SIZE, TUNNEL, WORKLOAD, Pool
 from domain.resource import Metadata
 from domain.value import Value
 from domain.workload.endpoint_rules import require_subdomain
@@ -76,7 +76,7 @@ def _pools(wish: Wish, existing: tuple[Pool, ...]) -> list[Pool]:
         same = next((pool for pool in known if pool.cidr == wanted.cidr), None)
         if same is None:
             check_pool_among(wanted, known)
-        elif wanted.block_size:
+        elif wanted.cidr is not None and wanted.cidr.version in wish.block_sizes:
             check_pool_change(same, wanted.replace(metadata=same.metadata))
         if same not in pools:
             pools.append(same or wanted)
@@ -93,7 +93,7 @@ def _new_pool(text: str, block_sizes: Mapping[int, int], taken: set[str]) -> Poo
     return Pool(
         Metadata(derived_name(cidr) if usual in taken else usual),
         text,
-        block_size=block_sizes.get(cidr.version, 0),
+        block_size=block_sizes.get(cidr.version, DEFAULT_BLOCK_SIZE[cidr.version]),
         node_selector="all()",
         allowed_uses=(WORKLOAD, TUNNEL),
         assignment_mode="Automatic",

@@ -1,0 +1,175 @@
+"""`tortie`: what an operator does to a datastore by hand; calicoctl's words and manifests, without a server.
+
+    tortie init --pool 10.244.0.0/16 --pool fd00:10:244::/48
+    tortie get ippools -o wide        tortie apply -f pools.yaml        tortie delete ippool default-ipv4-ippool
+
+Exit code 0: done. 1: it could not be done, one line on stderr says why and what to change. 2: the command line is not
+understood.
+
+Invariant: stdout has the result and nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from adapters.records.kinds import KINDS, kind_named
+from domain.cni.netconf import NetConf
+from entrypoints import ctl_commands
+from entrypoints.container import Container
+from entrypoints.ctl_commands import FAULTS, Session
+from entrypoints.wiring import DEFAULT_SQLITE_PATH
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Mapping, Sequence
+
+    from adapters.records.kinds import Kind
+
+_STOPPED_BY_PIPE, _STOPPED_BY_KEYBOARD = 141, 130  # what a shell reports of a process that the signal killed
+
+
+def main(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> int:
+    """The exit code of `tortie <arguments>`."""
+    return run(arguments, environment, Container())
+
+
+def run(arguments: Sequence[str], environment: Mapping[str, str], container: Container) -> int:
+    """The same with the ports of a container, which is configured here."""
+    try:
+        options = _parsed(arguments, environment)
+    except SystemExit as ended:  # argparse has said what is wrong, or has shown the help that was asked for
+        return int(ended.code or 0)
+    _configure(container, options, environment)
+    session = Session(container)
+    try:
+        sys.stdout.write(options.command(options, session))
+        sys.stdout.flush()
+    except FAULTS as error:
+        return _failed(str(error))
+    except BrokenPipeError:
+        return _unheard(_STOPPED_BY_PIPE)
+    except OSError as error:
+        return _unheard(_failed(f"cannot write the output: {error.strerror}"))
+    except KeyboardInterrupt:
+        return _STOPPED_BY_KEYBOARD
+    finally:
+        session.close()
+    return 0
+
+
+def _failed(why: str) -> int:
+    sys.stderr.write(f"Error: {why}\n")
+    return 1
+
+
+def _unheard(code: int) -> int:
+    """Nobody reads stdout any more; the interpreter would complain when it flushes at its end."""
+    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it lives as long as the process
+    return code
+
+
+def _configure(container: Container, options: Namespace, environment: Mapping[str, str]) -> None:
+    """An embedded datastore unless the environment says otherwise; a path on the command line settles it."""
+    path: str = getattr(options, "datastore_path", "")
+    settled = {"CALICO_DATASTORE_TYPE": "sqlite"} if path else {}
+    container.environment.override({"DATASTORE_TYPE": "sqlite", **environment, **settled})
+    container.netconf.override(NetConf(sqlite_path=path))
+    container.create.override(options.command is ctl_commands.init)
+
+
+def _parsed(arguments: Sequence[str], environment: Mapping[str, str]) -> Namespace:
+    """SystemExit 2, with usage and reason on stderr, for a command line that is not understood."""
+    parser = _command_line(environment)
+    options = parser.parse_args(arguments)
+    if options.command is ctl_commands.delete and bool(options.filename) == bool(options.kind and options.names):
+        parser.error("delete: give either a kind with at least one name, or -f FILE")
+    return options
+
+
+def _command_line(environment: Mapping[str, str]) -> ArgumentParser:
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument(
+        "--datastore-path",
+        metavar="PATH",
+        default=argparse.SUPPRESS,  # a command's own default would hide the option given before the command
+        help=f"embedded datastore (default: $TORTIE_SQLITE_PATH, else {DEFAULT_SQLITE_PATH})",
+    )
+    parser = argparse.ArgumentParser(
+        prog="tortie",
+        description="Set up, show and change a Calico datastore.",
+        parents=[shared],
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(name: str, summary: str) -> ArgumentParser:
+        made = commands.add_parser(name, help=summary, description=summary, parents=[shared], allow_abbrev=False)
+        made.set_defaults(command=getattr(ctl_commands, name))
+        return made
+
+    _add_init(command("init", "Make a datastore ready: cluster information, this node, and IP pools."), environment)
+    get = command("get", "Show resources.")
+    get.add_argument("kind", metavar="KIND", type=_kind, help=_kinds_help())
+    get.add_argument("names", metavar="NAME", nargs="*", help="show these only")
+    get.add_argument("-o", "--output", choices=("json", "yaml", "wide"), help="as manifests, or with more columns")
+    _add_namespace(get)
+    get.add_argument("-A", "--all-namespaces", action="store_true", help="of every namespace")
+    for name, summary in (
+        ("create", "Write resources that do not exist yet."),
+        ("apply", "Create or replace resources."),
+    ):
+        writing = command(name, summary)
+        _add_file(writing, required=True)
+        _add_namespace(writing)
+    delete = command("delete", "Delete resources.")
+    delete.add_argument("kind", metavar="KIND", type=_kind, nargs="?", help=_kinds_help())
+    delete.add_argument("names", metavar="NAME", nargs="*")
+    _add_file(delete, required=False)
+    _add_namespace(delete)
+    delete.add_argument("--skip-not-exists", action="store_true", help="what is not there counts as deleted")
+    command("version", "Show the version.")
+    return parser
+
+
+def _add_init(parser: ArgumentParser, environment: Mapping[str, str]) -> None:
+    parser.add_argument(
+        "--pool", metavar="CIDR", action="append", required=True, help="a range to assign addresses from; repeatable"
+    )
+    parser.add_argument(
+        "--block-size",
+        metavar="N",
+        type=int,
+        action="append",
+        help="prefix length of blocks: 20-32 for IPv4 pools (default 26), 116-128 for IPv6 pools (default 122)",
+    )
+    parser.add_argument(
+        "--node",
+        metavar="NAME",
+        default=environment.get("NODENAME", ""),
+        help="name of this node (default: $NODENAME, else the host name in lower case)",
+    )
+
+
+def _add_file(parser: ArgumentParser, *, required: bool) -> None:
+    parser.add_argument(
+        "-f", "--filename", metavar="FILE", default="", required=required, help="YAML or JSON; - is standard input"
+    )
+
+
+def _add_namespace(parser: ArgumentParser) -> None:
+    parser.add_argument("-n", "--namespace", metavar="NAMESPACE", default="", help="(default: default)")
+
+
+def _kind(word: str) -> Kind:
+    kind = kind_named(word)
+    if kind is None:
+        raise argparse.ArgumentTypeError(f"unknown kind {word!r}; known are {_kinds_help()}")
+    return kind
+
+
+def _kinds_help() -> str:
+    return ", ".join([kind.plural for kind in KINDS])

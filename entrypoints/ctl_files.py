@@ -1,0 +1,93 @@
+"""Manifests as an operator writes them: YAML or JSON, several in one file, or a list of them in one document.
+
+YAML here has the types of JSON and no more: a creation time, a MAC address or `on` is the text that it looks like.
+(The usual rules would read them as a date, a number in base sixty and a boolean.)
+
+Invariant: a file is read whole before anything is done with its first document.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import yaml
+
+from adapters.records.manifests import expand
+from domain.json_text import dumps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from domain.json_text import Json
+
+_TYPES = {
+    "tag:yaml.org,2002:null": (r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
+    "tag:yaml.org,2002:bool": (r"^(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
+    "tag:yaml.org,2002:int": (r"^[-+]?[0-9]+$", list("-+0123456789")),
+    "tag:yaml.org,2002:float": (
+        r"^[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+)(?:[eE][-+]?[0-9]+)?$",
+        list("-+.0123456789"),
+    ),
+}
+
+
+class BadFile(Exception):
+    """A file that cannot be used. The text names it, the place, and what was expected."""
+
+
+class _Loader(yaml.SafeLoader):
+    yaml_implicit_resolvers: dict[str, Any] = {}
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes each text that our reader or the usual one would take for something else; never writes anchors."""
+
+    def ignore_aliases(self, _data: object) -> bool:
+        return True
+
+
+for _tag, (_pattern, _firsts) in _TYPES.items():
+    _Loader.add_implicit_resolver(_tag, re.compile(_pattern), _firsts)
+    _Dumper.add_implicit_resolver(_tag, re.compile(_pattern), _firsts)
+
+
+def _decimal(loader: _Loader, node: yaml.ScalarNode) -> int:
+    return int(loader.construct_scalar(node))
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _decimal)
+
+
+def read_manifests(path: str) -> list[Any]:
+    """The manifests in a file (`-`: standard input), those of lists one by one. BadFile if there is none."""
+    shown = "standard input" if path == "-" else path
+    try:
+        documents = list(yaml.load_all(_text(path), _Loader))
+    except (yaml.YAMLError, RecursionError) as error:
+        raise BadFile(f"{shown}: neither YAML nor JSON: {' '.join(str(error).split())}") from None
+    manifests = expand(documents)
+    if not manifests:
+        raise BadFile(f"{shown}: no resource in it; write at least apiVersion, kind, metadata and spec")
+    return manifests
+
+
+def _text(path: str) -> str:
+    try:
+        if path == "-":
+            return sys.stdin.buffer.read().decode()
+        with open(path, "rb") as file:
+            return file.read().decode()
+    except OSError as error:
+        raise BadFile(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise BadFile(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None
+
+
+def shown_as(document: Json, form: str) -> str:
+    """A document as text in the form `json` or `yaml`."""
+    if form == "json":
+        return dumps(document, indent=2) + "\n"
+    text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=True, allow_unicode=True, width=4096)
+    return text
