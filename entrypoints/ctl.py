@@ -12,6 +12,7 @@ Invariant: stdout has the result and nothing else.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 
@@ -26,6 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Mapping, Sequence
+    from typing import TextIO
 
     from adapters.records.kinds import Kind
 
@@ -46,8 +48,7 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], container: Con
     _configure(container, options, environment)
     session = Session(container)
     try:
-        sys.stdout.write(options.command(options, session))
-        sys.stdout.flush()
+        _deliver(options.command(options, session))
     except FAULTS as error:
         return _failed(str(error))
     except BrokenPipeError:
@@ -61,8 +62,18 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], container: Con
     return 0
 
 
+def _deliver(text: str) -> None:
+    out: TextIO | None = sys.stdout  # None where the parent left the descriptor closed
+    if out is None:
+        raise OSError(errno.EBADF, "standard output is closed")
+    out.write(text)
+    out.flush()
+
+
 def _failed(why: str) -> int:
-    sys.stderr.write(f"Error: {why}\n")
+    err: TextIO | None = sys.stderr  # None as above
+    if err is not None:
+        err.write(f"Error: {why}\n")
     return 1
 
 

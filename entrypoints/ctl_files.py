@@ -18,7 +18,7 @@ from domain.json_text import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TextIO
 
     from domain.json_text import Json
 
@@ -76,7 +76,8 @@ def read_manifests(path: str) -> list[Any]:
 def _text(path: str) -> str:
     try:
         if path == "-":
-            return sys.stdin.buffer.read().decode()
+            source: TextIO | None = sys.stdin  # None where the parent left the descriptor closed
+            return source.buffer.read().decode() if source is not None else ""
         with open(path, "rb") as file:
             return file.read().decode()
     except OSError as error:

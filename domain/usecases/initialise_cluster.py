@@ -52,6 +52,7 @@ class Outcome(Value):
 def initialise_cluster(datastore: Datastore, wish: Wish, deadline: Deadline) -> tuple[Outcome, ...]:
     """What exists afterwards, in the order written. BadPool or InvalidField, with nothing written, for a bad wish."""
     require_subdomain("node", wish.node)
+    _pools(wish, ())  # what is wrong by itself is refused before a datastore is made for it
     pools = _pools(wish, tuple([one.record for one in datastore.list(IPPools(), deadline)]))
     fresh = ClusterInformation(Metadata(DEFAULT), cluster_guid=wish.guid, datastore_ready=True)
     information, made = _ensure(datastore, ClusterInformationKey(DEFAULT), fresh, deadline)

@@ -383,6 +383,13 @@ def test_the_datastore_is_the_file_that_the_command_line_or_the_environment_name
     assert os.listdir(os.path.dirname(path)) == ["d.db"]
 
 
+def test_a_refused_init_makes_no_file(tmp_path, capsys):
+    path = tmp_path / "d.db"
+    assert ctl.main(["init", "--pool", "nonsense", "--node", "n", "--datastore-path", str(path)], {}) == 1
+    assert "'nonsense' is not a CIDR" in capsys.readouterr().err
+    assert not path.exists()
+
+
 def test_another_datastore_type_is_refused(capsys):
     assert ctl.main(["get", "nodes"], {"DATASTORE_TYPE": "zoo"}) == 1
     assert capsys.readouterr().err == "Error: unknown datastore type: zoo\n"
@@ -418,6 +425,18 @@ def test_output_that_cannot_be_delivered(tortie, capsys, monkeypatch, error, cod
     assert tortie("version")[0::2] == (code, said)
     if sys.stdout is not out:
         sys.stdout.close()
+
+
+def test_closed_streams_are_no_crash(tortie, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert tortie.failed("apply", "-f", "-").startswith("standard input: no resource in it")
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", None)
+        code = ctl.run(["version"], {}, Container())
+        sys.stdout.close()
+    assert (code, capsys.readouterr().err) == (1, "Error: cannot write the output: standard output is closed\n")
+    monkeypatch.setattr(sys, "stderr", None)
+    assert tortie("get", "node", "absent") == (1, "", "")
 
 
 def test_closing_a_datastore_that_was_never_opened_is_fine(tortie):
