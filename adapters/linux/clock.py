@@ -10,13 +10,20 @@ import time
 
 from ports.clock import Clock
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 class SystemClock(Clock):
-    def __init__(self) -> None:
+    """`wall` is where instants come from, in nanoseconds since the epoch."""
+
+    def __init__(self, wall: Callable[[], int] = time.time_ns) -> None:
+        self._wall = wall
         self._latest = 0
 
     def now(self) -> int:
-        self._latest = max(self._latest + 1, time.time_ns())
+        self._latest = max(self._latest + 1, self._wall())
         return self._latest
 
     def monotonic(self) -> float:

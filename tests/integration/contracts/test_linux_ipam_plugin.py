@@ -332,7 +332,10 @@ def driver(world: ExecutedWorld, tmp_path: Path) -> Driver:
     return Driver(world, tmp_path)
 
 
-ANSWER = '#!/bin/sh\ncat > /dev/null\necho \'{"ips":[{"address":"10.0.0.1/24"}]}\'\n'
+ANSWER = """#!/bin/sh
+[ "$(cat)" = "{}" ] || exit 5
+echo '{"ips":[{"address":"10.0.0.1/24"}]}'
+"""
 
 
 def test_kill_9_of_the_caller_kills_the_waiting_plugin(driver: Driver) -> None:
@@ -445,6 +448,6 @@ def test_loading_the_adapter_does_not_load_slow_modules() -> None:
 
 
 def test_the_originals_world_writable_modes_are_not_needed(world: ExecutedWorld) -> None:
-    path = world.install("plugin", ANSWER)
+    path = world.install("plugin", ANSWER.replace("exit 5", ":"))
     path.chmod(stat.S_IRUSR | stat.S_IXUSR)
     assert len(world.add().ips) == len(RESULT.ips) - 1

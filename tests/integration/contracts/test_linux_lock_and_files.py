@@ -50,6 +50,11 @@ def mode(path: Path) -> int:
 
 
 class TestSystemClock(ClockContract):
+    def test_instants_increase_also_when_the_wall_clock_is_set_back_or_stands_still(self) -> None:
+        told = iter([100, 100, 40, 101, 200])
+        clock = SystemClock(lambda: next(told))
+        assert [clock.now() for _ in range(5)] == [100, 101, 102, 103, 200]
+
     def test_a_signal_handlers_exception_ends_a_sleep(self, clock: SystemClock) -> None:
         def interrupt(*_: object) -> None:
             raise InterruptedError
