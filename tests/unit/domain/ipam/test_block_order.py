@@ -76,14 +76,14 @@ def slow_draws(seed: int, count: int) -> list[int]:
 @given(st.integers(0, 2**63 - 1))
 @example(0)
 @example(2**31 - 1)
-@settings(max_examples=15)
+@settings(max_examples=15, deadline=None)
 def test_the_shortened_generator_agrees_with_the_plain_one_beyond_its_first_round(seed):
     generator = _GoRandom(seed)
     assert [generator.uint32() for _ in range(700)] == slow_draws(seed, 700)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 2**130))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 def test_a_draw_is_below_its_limit(seed, limit):
     assert 0 <= _GoRandom(seed).below(limit) < limit
 
@@ -207,7 +207,7 @@ def walks(draw):
 
 
 @given(walks())
-@settings(max_examples=150)
+@settings(max_examples=100, deadline=None)
 def test_the_walk_meets_every_block_but_the_left_out_ones_in_order(drawn):
     pool, block_length, seed, ranges, taken = drawn
     size = 1 << (BITS[pool.version] - block_length)
