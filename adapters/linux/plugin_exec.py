@@ -93,9 +93,10 @@ class ExecutedIpamPlugin(IpamPlugin):
             except OSError as error:
                 if error.errno != _ETXTBSY or not left:
                     raise
-            now = self._clock.monotonic()
-            self._clock.sleep(min(_BETWEEN_RUNS, deadline.left(now)))
-        raise Expired(command.waited_for)  # not reached: the last run returns or raises
+            self._clock.sleep(min(_BETWEEN_RUNS, deadline.left(self._clock.monotonic())))
+            if deadline.passed(self._clock.monotonic()):
+                break
+        raise Expired(command.waited_for)
 
 
 def _variables(verb: str, request: Request) -> dict[str, str]:
