@@ -5,17 +5,19 @@ from __future__ import annotations
 from domain.cni.request import check_address_args, parse_args
 from entrypoints.flags import UsageWanted, parse_flags
 from entrypoints.logs import CallLog
-from entrypoints.stdio import Plugin, run, say, send
+from entrypoints.stdio import Plugin, default_opener, run, say, send
 from entrypoints.version import VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from domain.cni.netconf import NetConf
     from domain.cni.request import CniArgs, Request
     from domain.usecases.call import Call
     from domain.usecases.undo import Undo
     from entrypoints.stdio import Opener
+    from ports.log import Log
     from ports.runtime import Runtime
 
 _FLAGS = {"upgrade": "Upgrade from host-local", "v": "Display version"}
@@ -34,7 +36,12 @@ def main(arguments: Sequence[str], environ: Mapping[str, str], open_runtime: Ope
     if "upgrade" in flags:
         say("Error: the migration from host-local (-upgrade) is not part of this build\n")
         return 1
-    return run(PLUGIN, environ, CallLog("ipam"), open_runtime)
+    return run(PLUGIN, environ, CallLog("ipam"), open_runtime or _open_runtime)
+
+
+def _open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runtime:
+    """IPAM makes no devices: which dataplane makes them, and with what options, is not its business."""
+    return default_opener()(netconf.replace(dataplane_type=None), environ, log)
 
 
 def _read_args(request: Request) -> CniArgs:

@@ -1,0 +1,124 @@
+"""The records of a datastore file, read and written past the product, and records to begin with."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from adapters.sqlite.database import open_database
+
+V3 = "/calico/resources/v3/projectcalico.org"
+IPAM = "/calico/ipam/v2"
+NODE = "node-a"
+_UID = "6b0a8f9e-0000-4000-8000-{:012x}"
+
+
+class Store:
+    """The records of a datastore file, read and written past the product."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def create(self, records: dict[str, str]) -> None:
+        """A fresh file with these records."""
+        open_database(str(self.path), create=True).close()
+        for key, text in records.items():
+            self.put(key, text)
+
+    def put(self, key: str, value: object) -> None:
+        text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+        with closing(sqlite3.connect(self.path, timeout=30)) as connection, connection:
+            connection.execute("UPDATE meta SET revision = revision + 1")
+            connection.execute("INSERT OR REPLACE INTO records SELECT ?, ?, revision FROM meta", (key, text))
+
+    def drop(self, key: str) -> None:
+        with closing(sqlite3.connect(self.path, timeout=30)) as connection, connection:
+            connection.execute("UPDATE meta SET revision = revision + 1")
+            assert connection.execute("DELETE FROM records WHERE key = ?", (key,)).rowcount == 1, key
+
+    def texts(self) -> dict[str, str]:
+        with closing(sqlite3.connect(self.path, timeout=30)) as connection:
+            return dict(connection.execute("SELECT key, text FROM records ORDER BY key").fetchall())
+
+    def under(self, prefix: str) -> dict[str, Any]:
+        """Records by what follows the prefix in their key."""
+        return {key[len(prefix) :]: json.loads(text) for key, text in self.texts().items() if key.startswith(prefix)}
+
+    def endpoints(self) -> dict[str, Any]:
+        return self.under(f"{V3}/workloadendpoints/")
+
+    def profiles(self) -> dict[str, Any]:
+        return self.under(f"{V3}/profiles/")
+
+    def handles(self) -> dict[str, Any]:
+        return self.under(f"{IPAM}/handle/")
+
+    def blocks(self) -> dict[str, Any]:
+        return self.under(f"{IPAM}/assignment/")
+
+    def allocated(self) -> dict[str, list[tuple[str, int]]]:
+        """Handle → (block, ordinal) of every address that is taken."""
+        taken: dict[str, list[tuple[str, int]]] = {}
+        for block in self.blocks().values():
+            for ordinal, index in enumerate(block["allocations"]):
+                if index is not None:
+                    handle = block["attributes"][index]["handle_id"]
+                    taken.setdefault(handle, []).append((block["cidr"], ordinal))
+        return taken
+
+    def check(self) -> None:
+        """Blocks, handles and the file agree with themselves and with each other."""
+        with closing(sqlite3.connect(self.path, timeout=30)) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        counts: dict[str, dict[str, int]] = {}
+        for block in self.blocks().values():
+            free = {ordinal for ordinal, index in enumerate(block["allocations"]) if index is None}
+            assert sorted(block["unallocated"]) == sorted(free), block
+        for handle, places in self.allocated().items():
+            for cidr, _ in places:
+                per_block = counts.setdefault(handle, {})
+                per_block[cidr] = per_block.get(cidr, 0) + 1
+        assert {name: record["block"] for name, record in self.handles().items()} == counts
+
+
+def cluster_records(
+    *pools: str, ready: bool | None = True, block_sizes: dict[str, int] | None = None
+) -> dict[str, str]:
+    """What `tortie init` would have written: readiness, one node, pools named after their ranges."""
+    sizes = block_sizes or {}
+    records: dict[str, Any] = {
+        f"{V3}/clusterinformations/default": _resource(
+            "ClusterInformation", "default", {"clusterGUID": "0" * 32, "datastoreReady": ready}
+        ),
+        f"{V3}/nodes/{NODE}": _resource("Node", NODE, {}),
+    }
+    for cidr in pools:
+        records |= pool_record(cidr, blockSize=sizes.get(cidr, 122 if ":" in cidr else 26))
+    return {key: json.dumps(value, separators=(",", ":")) for key, value in records.items()}
+
+
+def pool_record(cidr: str, **spec: Any) -> dict[str, Any]:
+    name = cidr.replace(".", "-").replace(":", "-").replace("/", "-").replace("--", "-")
+    whole = {
+        "cidr": cidr,
+        "vxlanMode": "Never",
+        "ipipMode": "Never",
+        "natOutgoing": True,
+        "nodeSelector": "all()",
+        "allowedUses": ["Workload", "Tunnel"],
+        "assignmentMode": "Automatic",
+    } | spec
+    return {f"{V3}/ippools/{name}": _resource("IPPool", name, whole)}
+
+
+def _resource(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+    metadata = {
+        "name": name,
+        "uid": _UID.format(crc32(f"{kind} {name}".encode())),
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
+    return {"kind": kind, "apiVersion": "projectcalico.org/v3", "metadata": metadata, "spec": spec}
