@@ -145,7 +145,7 @@ def _make_directory(path: str) -> None:
 
 def _open(path: str) -> int:
     """Open for appending; a new file gets mode 0644 whatever the umask. Never a symbolic link, never waits."""
-    while True:
+    for _ in range(10):  # others create it and rename it meanwhile
         try:
             return os.open(path, _OPEN)
         except FileNotFoundError:
@@ -156,3 +156,4 @@ def _open(path: str) -> int:
             continue
         os.fchmod(descriptor, 0o644)
         return descriptor
+    raise OSError(f"{path} comes and goes")

@@ -164,8 +164,18 @@ def test_a_termination_signal_takes_everything_back(number: int, capfd: pytest.C
     assert json.loads(capfd.readouterr().out) == {"code": 11, "msg": f"interrupted by {name} during ADD"}
 
 
-def test_undoing_is_not_torn_apart_by_further_signals(capfd: pytest.CaptureFixture[str]) -> None:
-    subject = Subject(failing(Refused("no")))
+def be_terminated(_call: Call) -> str:
+    os.kill(os.getpid(), signal.SIGTERM)
+    return "not reached"
+
+
+@pytest.mark.parametrize(
+    ("then", "why"), [(failing(Refused("no")), "no"), (be_terminated, "interrupted by SIGTERM during ADD")]
+)
+def test_undoing_is_not_torn_apart_by_further_signals(
+    then: Callable[[Call], str], why: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    subject = Subject(then)
 
     def killed_while_undoing(_deadline: Deadline) -> None:
         for number in SIGNALS:
@@ -175,7 +185,7 @@ def test_undoing_is_not_torn_apart_by_further_signals(capfd: pytest.CaptureFixtu
     subject.step_back = killed_while_undoing  # type: ignore[method-assign]
     assert subject.run() == 1
     assert subject.undone == ["second", "first"]
-    assert json.loads(capfd.readouterr().out)["msg"] == "no"
+    assert json.loads(capfd.readouterr().out)["msg"] == why
 
 
 def test_a_step_that_cannot_be_undone_does_not_stop_the_others(capfd: pytest.CaptureFixture[str]) -> None:
