@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 _INVALID = 22  # EINVAL
 
 
+def go_text(number: int) -> str:
+    """What an errno means. Only a word gets a small letter, no acronym: `RFS specific error`."""
+    text = strerror(number)
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text
+
+
 def reason(error: Failure) -> str:
     """Why a system call failed. A path that cannot be handed to the kernel (a NUL in it) is an invalid argument."""
-    number = error.errno if isinstance(error, OSError) and error.errno else _INVALID
-    text = strerror(number)
-    return text[:1].lower() + text[1:]
+    return go_text(error.errno if isinstance(error, OSError) and error.errno else _INVALID)

@@ -9,19 +9,19 @@ cannot get back, `Stranded` says so, and nothing may go on.
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # the C module: `signal` loads enum; typeshed lacks it
 import os
 import stat
 from errno import EINVAL, ENOENT
 
-from adapters.linux.netlink import KernelError, go_text
+from adapters.linux.errno_text import go_text, reason
+from adapters.linux.netlink import KernelError
+from adapters.linux.signals import Withheld
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
 CLONE_NEWNET = 0x40000000
-_TERMINATION = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP)
 _OWN = "/proc/thread-self/ns/net"
 _NS_GET_NSTYPE = 0xB703
 _NSFS_MAGIC, _PROC_MAGIC = 0x6E736673, 0x9FA0
@@ -50,7 +50,7 @@ def open_namespace(path: str) -> int:
     except (OSError, ValueError) as error:  # ValueError: an embedded null byte
         number = getattr(error, "errno", EINVAL)
         kind = NamespaceMissing if number == ENOENT else KernelError
-        raise kind(number, f'failed to Statfs "{path}": {go_text(number)}') from error
+        raise kind(number, f'failed to Statfs "{path}": {reason(error)}') from error
     if not _is_network_namespace(descriptor):
         os.close(descriptor)
         raise _not_a_namespace(path)
@@ -107,28 +107,22 @@ def _setns(descriptor: int) -> None:
 class Inside:
     """`with Inside(descriptor):` runs in that network namespace: sockets opened there stay in it.
 
-    Termination signals wait meanwhile: their handlers raise, and would do so between arriving and being sure to
-    return.
+    Termination signals wait meanwhile, so that none raises between arriving and being sure to return.
     """
 
     def __init__(self, descriptor: int) -> None:
         self._there = descriptor
         self._here = -1
-        self._mask: set[int] = set()
+        self._withheld = Withheld()
 
     def __enter__(self) -> None:
-        self._here = os.open(_OWN, os.O_RDONLY | os.O_CLOEXEC)
-        self._mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
+        self._withheld.__enter__()
         try:
-            _signal.pthread_sigmask(_signal.SIG_BLOCK, _TERMINATION)
+            self._here = os.open(_OWN, os.O_RDONLY | os.O_CLOEXEC)
             _setns(self._there)
         except OSError as error:
             self._leave()
-            number = error.errno or EINVAL
-            raise KernelError(number, f"error switching to ns: {go_text(number)}") from error
-        except BaseException:
-            self.__exit__(None, None, None)
-            raise
+            raise KernelError(error.errno or EINVAL, f"error switching to ns: {reason(error)}") from error
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -141,5 +135,7 @@ class Inside:
             self._leave()
 
     def _leave(self) -> None:
-        os.close(self._here)
-        _signal.pthread_sigmask(_signal.SIG_SETMASK, self._mask)
+        if self._here >= 0:
+            os.close(self._here)
+            self._here = -1
+        self._withheld.__exit__(None, None, None)

@@ -11,19 +11,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from errno import ENODEV, ENOTSUP, EOPNOTSUPP
-from os import strerror
 
+from adapters.linux.errno_text import go_text
 from domain.ipam.address import Address, Cidr
 from domain.value import Value
 
 SCOPES = {"universe": 0, "site": 200, "link": 253, "host": 254, "nowhere": 255}
 SCOPE_NAMES = {number: name for name, number in SCOPES.items()}
-
-
-def go_text(number: int) -> str:
-    """The C library's text for an errno as Go spells it: no capital at the start unless it is an acronym."""
-    text = strerror(number)
-    return text[:1].lower() + text[1:] if text[1:2].islower() else text
 
 
 class KernelError(Exception):

@@ -2,7 +2,8 @@
 
 Its synchronous `IPRoute` owns one asyncio loop, one socket and no thread, as long as it is used in the thread that
 made it and no `netns=` is given: with one, it forks, and creates namespaces that do not exist. So the caller steps
-into a namespace, opens this, and steps out again. `groups=0` keeps the machine's events off our socket.
+into a namespace, opens this, and steps out again. `groups=0` keeps the machine's events off our socket. Signals are
+withheld while the library works: an exception from a handler gets lost in its event loop.
 
 Invariant: after `close` no descriptor and no loop is left.
 """
@@ -26,6 +27,7 @@ from adapters.linux.netlink import (
     Netlink,
     PairRequest,
 )
+from adapters.linux.signals import Withheld
 from domain.ipam.address import V4, V6, Address, Cidr
 
 TYPE_CHECKING = False
@@ -44,11 +46,13 @@ class Pyroute2Netlink(Netlink):
     """Opened in the calling thread's current network namespace; used and closed in the same thread."""
 
     def __init__(self) -> None:
-        self._route = IPRoute(groups=0)
+        with Withheld():
+            self._route = IPRoute(groups=0)
 
     def _ask(self, noun: str, *arguments: object, **fields: object) -> list[Any]:
         try:
-            return list(getattr(self._route, noun)(*arguments, **fields))
+            with Withheld():
+                return list(getattr(self._route, noun)(*arguments, **fields))
         except NetlinkDumpInterrupted as error:
             raise KernelError(EINTR) from error
         except NetlinkError as error:
@@ -142,14 +146,16 @@ class Pyroute2Netlink(Netlink):
 
     def namespace_id(self, namespace: int) -> int | None:
         try:
-            answer = self._route.get_netnsid(fd=namespace)
+            with Withheld():
+                answer = self._route.get_netnsid(fd=namespace)
         except NetlinkError as error:
             raise KernelError(error.code) from error
         number = answer["nsid"]
         return None if number is None or number in {-1, 0xFFFFFFFF} else int(number)
 
     def close(self) -> None:
-        self._route.close()
+        with Withheld():
+            self._route.close()
 
 
 def pair_fields(request: PairRequest) -> dict[str, object]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 
-from adapters.linux.netlink import KernelError, go_text
+from adapters.linux.errno_text import reason
+from adapters.linux.netlink import KernelError
 
 _ROOT = "/proc/sys/"
 
@@ -28,5 +29,4 @@ def write_sysctl(path: str, value: str) -> None:
 
 
 def _failed(verb: str, file: str, error: OSError) -> KernelError:
-    number = error.errno or 0
-    return KernelError(number, f"{verb} {file}: {go_text(number)}")
+    return KernelError(error.errno or 0, f"{verb} {file}: {reason(error)}")

@@ -6,8 +6,9 @@ from errno import EEXIST, EINVAL, ENODEV, ENOTSUP, EOPNOTSUPP, EPERM
 
 import pytest
 
+from adapters.linux.errno_text import go_text
 from adapters.linux.interpreter import Interpreter
-from adapters.linux.netlink import KernelError, KernelLink, KernelRoute, LinkMissing, Netlink, go_text, unsupported
+from adapters.linux.netlink import KernelError, KernelLink, KernelRoute, LinkMissing, Netlink, unsupported
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
 from domain.ipam.address import Address, Cidr
