@@ -7,9 +7,9 @@ import ipaddress
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from strategies import addresses, cidrs
 
 from domain.ipam.address import V4, V6, Address, Cidr, covers
+from strategies import addresses, cidrs
 
 MAPPED = 0xFFFF << 32
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import attributes, blocks
 
 from domain.ipam.address import Address, Cidr
 from domain.ipam.affinity import Owner
 from domain.ipam.block import WINDOWS_HANDLE, Attribute, Block, new_block
 from domain.moment import SECOND, rfc3339
+from strategies import attributes, blocks
 
 CIDR = Cidr.parse("100.64.0.0/24")
 NOW = 1_795_957_572_345_678_900
