@@ -1,0 +1,133 @@
+"""A small cluster over the memory datastore: three nodes, few addresses, and what must always hold about them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+from adapters.memory.clock import MemoryClock
+from adapters.memory.cluster import MemoryCluster
+from adapters.memory.datastore import MemoryDatastore
+from adapters.memory.lock import MemoryLock
+from adapters.memory.log import RecordingLog
+from adapters.memory.node import MemoryNode
+from domain.cluster import Node
+from domain.cni.netconf import IpamSettings, NetConf
+from domain.cni.request import CniArgs, Request
+from domain.ipam.address import Cidr
+from domain.ipam.affinity import CONFIRMED, HOST, Owner
+from domain.ipam.config import AllocationConfig
+from domain.ipam.pools import Pool
+from domain.resource import Metadata
+from domain.usecases.assign_addresses import assign_addresses
+from domain.usecases.call import Call
+from domain.usecases.release_addresses import release_addresses
+from domain.usecases.undo import Undo
+from ports.datastore import Affinities, AllocationConfigKey, Blocks, Handles, IPPoolKey, NodeKey
+from ports.deadline import Deadline
+from ports.runtime import Runtime
+
+NEVER = Deadline(float("inf"))
+NODES = ("node-a", "node-b", "node-c")
+POOL = Cidr.parse("10.9.0.0/28")  # four blocks of four addresses
+POOL6 = Cidr.parse("fd09::/124")
+
+
+class _NoDevices:
+    """IPAM asks the dataplane one question only."""
+
+    def is_own_namespace(self, _netns: str) -> bool:
+        return False
+
+
+def call_of(container: str, node: str, verb: str = "ADD", **ipam: str) -> Call:
+    netconf = NetConf(cni_version="1.0.0", name="net", nodename=node, ipam=IpamSettings(type="calico-ipam", **ipam))
+    return Call(Request(verb, container, "", "eth0", "", ()), CniArgs(), netconf, "", NEVER)
+
+
+class World:
+    """`store` is shared; each call gets a runtime of its own over whatever view of the store it is given."""
+
+    def __init__(self, *, strict: bool = False, cooldown: int = 0) -> None:
+        self.clock = MemoryClock()
+        self.store = MemoryDatastore(self.clock)
+        for node in NODES:
+            self.store.create(NodeKey(node), Node(Metadata(node)), NEVER)
+        self.store.create(IPPoolKey("p4"), Pool(Metadata("p4"), str(POOL), 30), NEVER)
+        self.store.create(IPPoolKey("p6"), Pool(Metadata("p6"), str(POOL6), 126), NEVER)
+        config = AllocationConfig(strict_affinity=strict, cooldown_seconds=cooldown)
+        self.store.create(AllocationConfigKey(), config, NEVER)
+
+    def runtime(self, store=None) -> Runtime:
+        log = RecordingLog()
+        return Runtime(
+            datastore=lambda: store or self.store,
+            cluster=MemoryCluster,
+            dataplane=_NoDevices,
+            ipam_plugin=lambda: None,
+            node=lambda: MemoryNode("host"),
+            lock=lambda: MemoryLock(self.clock, log),  # one lock each: the use cases must be right without it
+            readiness=lambda: None,
+            clock=self.clock,
+            log=log,
+        )
+
+    def add(self, call: Call, store=None) -> frozenset[str]:
+        """The addresses of one ADD; on failure everything is undone, as the entrypoint does."""
+        runtime = self.runtime(store)
+        undo = Undo(runtime.clock, runtime.log)
+        try:
+            result = assign_addresses(call, runtime, undo)
+        except BaseException:
+            undo.run()
+            raise
+        return frozenset(str(ip.address.address) for ip in result.ips)
+
+    def delete(self, call: Call, store=None) -> None:
+        release_addresses(call, self.runtime(store))
+
+    # --- what must hold ---
+
+    def held(self) -> Counter[tuple[str, Cidr]]:
+        """How many addresses each handle holds in each block, by what the blocks say."""
+        found: Counter[tuple[str, Cidr]] = Counter()
+        for stored in self.store.list(Blocks(), NEVER):
+            block = stored.record
+            assert block.is_consistent(), block
+            holders = [block.holder(ordinal) for ordinal in range(block.cidr.size)]
+            found.update((one.handle, block.cidr) for one in holders if one is not None and not one.released_at)
+        return found
+
+    def counted(self) -> Counter[tuple[str, Cidr]]:
+        """The same by what the handles say."""
+        return Counter(
+            {
+                (stored.key.handle, cidr): count
+                for stored in self.store.list(Handles(), NEVER)
+                for cidr, count in stored.record.blocks.items()
+            }
+        )
+
+    def check(self) -> None:
+        """Holds after every step, whatever is in flight."""
+        blocks = {stored.key.cidr: stored.record for stored in self.store.list(Blocks(), NEVER)}
+        cidrs = sorted(blocks, key=lambda cidr: (cidr.version, cidr.first))
+        assert not any(one.overlaps(other) for one, other in pairwise(cidrs)), cidrs
+        held, counted = self.held(), self.counted()
+        under = {key: (count, counted[key]) for key, count in held.items() if counted[key] < count}
+        assert not under, f"handles count less than blocks hold: {under}"
+        owners: dict[Cidr, list[str]] = {}
+        for node in NODES:
+            for stored in self.store.list(Affinities(Owner(HOST, node)), NEVER):
+                if stored.record.state == CONFIRMED:
+                    owners.setdefault(stored.key.cidr, []).append(node)
+        doubled = {cidr: nodes for cidr, nodes in owners.items() if len(nodes) > 1}
+        assert not doubled, f"blocks with two confirmed affinities: {doubled}"
+
+    def check_at_rest(self, alive: set[str]) -> None:
+        """Holds when nothing is in flight and every container but the living ones has been deleted."""
+        self.check()
+        held = {key: count for key, count in self.held().items() if count}
+        assert held == {key: count for key, count in self.counted().items() if count}
+        handles = {stored.key.handle for stored in self.store.list(Handles(), NEVER)}
+        assert handles == {f"net.{container}" for container in alive}, handles

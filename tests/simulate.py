@@ -1,0 +1,130 @@
+"""Random schedules of IPAM calls by the thousand, reproducible by seed: `python tests/simulate.py --runs N --seed S`.
+
+Several calls run at once over the memory datastore, interleaved at every datastore call, with lost replies and deaths
+anywhere (tests/scheduler.py); after each run the runtime repeats its DELs and nothing may be left. Exit code 1 and
+the schedule when an invariant fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+if __name__ == "__main__":  # as a script: the project and the test modules beside it
+    sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
+
+from domain.ipam.errors import IpamError
+from ipam_world import NEVER, NODES, World, call_of
+from ports.datastore import Blocks
+from ports.errors import PortError
+from scheduler import DIE_AFTER, DIE_BEFORE, LOSE_REPLY, PROCEED, Died, Process, Schedule
+
+CONTAINERS = ("c1", "c2", "c3")
+FATES = [PROCEED] * 40 + [LOSE_REPLY, DIE_BEFORE, DIE_AFTER]
+FILLERS = ("f1", "f2", "f3", "f4", "f5")  # hold addresses so that blocks run out; nobody deletes them in a run
+
+
+def settle(world: World, before: list[tuple[str, str]]) -> dict[str, str]:
+    """What is there when the run begins: ADDs (container, node), one after the other. Address → container."""
+    alive = {}
+    for container, node in before:
+        try:
+            alive |= dict.fromkeys(world.add(call_of(container, node)), container)
+        except IpamError:
+            continue
+    return alive
+
+
+def run_schedule(world: World, before, asked, choose, fate) -> tuple[Schedule, list[Process]]:
+    """All calls (verb, container, node, dual-stack) at once; the answers given must fit what was asked."""
+    alive = settle(world, before)
+    processes = []
+    for number, (verb, container, node, both) in enumerate(asked):
+        call = call_of(container, node, verb, **({"assign_ipv6": "true"} if both else {}))
+        perform = world.add if verb == "ADD" else world.delete
+        body = lambda store, call=call, perform=perform: perform(call, store)  # noqa: E731 - one line a process
+        processes.append(Process(f"{number} {verb} {container} on {node}", body))
+    schedule = Schedule(world.store, choose, fate, world.check)
+    schedule.run(processes)
+    for process, (_, _, _, both) in zip(processes, asked):
+        assert isinstance(process.error, (type(None), Died, IpamError, PortError)), (process.name, process.error)
+        assert process.result is None or len(process.result) == 1 + both, (process.name, process.result)
+        require_clean_failure(world, process, schedule, [one[1] for one in asked] + [one[0] for one in before])
+    deleted = {container for verb, container, *_ in asked if verb == "DEL"}
+    require_no_double_answer(processes, asked, {a for a, container in alive.items() if container not in deleted})
+    return schedule, processes
+
+
+def require_clean_failure(world: World, process: Process, schedule: Schedule, containers: list[str]) -> None:
+    """A failed ADD holds nothing, and a block write whose reply alone was lost is no failure."""
+    faults = [line for line in schedule.trace if line.startswith(f"{process.name}: ") and not line.endswith("[ok]")]
+    _, verb, container, *_ = process.name.split()
+    if verb == "ADD" and len(faults) == 1 and "update BlockKey" in faults[0] and faults[0].endswith("[reply lost]"):
+        assert not isinstance(process.error, PortError), (process.name, process.error)
+    if verb == "ADD" and isinstance(process.error, IpamError) and not faults and containers.count(container) == 1:
+        held = {handle for handle, _ in world.held()} | {handle for handle, _ in world.counted()}
+        assert f"net.{container}" not in held, (process.name, process.error)
+
+
+def require_no_double_answer(processes: list[Process], asked, held: set[str]) -> None:
+    """No ADD gets an address that a container has which nobody deletes, and no two of them get the same."""
+    deleted = {container for verb, container, *_ in asked if verb == "DEL"}
+    given_out = [
+        address
+        for process, (_, container, *_) in zip(processes, asked)
+        if container not in deleted
+        for address in process.result or ()
+    ]
+    assert len(given_out) == len(set(given_out)), given_out
+    assert not held.intersection(given_out), held.intersection(given_out)
+
+
+def require_recovery(world: World) -> None:
+    """The runtime repeats DEL for every container, once any cooldown is over; then nothing is left."""
+    for container in (*CONTAINERS, *FILLERS):
+        world.delete(call_of(container, "node-a", "DEL"))
+    world.check_at_rest(set())
+    assert all(stored.record.is_empty() for stored in world.store.list(Blocks(), NEVER))
+
+
+def random_run(seed: int, world: World) -> tuple[Schedule, list[Process]]:
+    """One schedule of two to four calls on a cluster where some are done already, drawn from the seed."""
+    dice = random.Random(seed)
+    before = [(dice.choice([*CONTAINERS, *FILLERS]), dice.choice(NODES)) for _ in range(dice.randint(0, 16))]
+    asked = [
+        (dice.choice(["ADD", "ADD", "DEL"]), dice.choice(CONTAINERS), dice.choice(NODES), dice.random() < 0.3)
+        for _ in range(dice.randint(2, 4))
+    ]
+    outcome = run_schedule(world, before, asked, dice.randrange, lambda: dice.choice(FATES))
+    require_recovery(world)
+    return outcome
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0, help="the first seed; run N uses seed+N")
+    options = parser.parse_args()
+    started, seen = time.monotonic(), Counter()
+    for seed in range(options.seed, options.seed + options.runs):
+        try:
+            schedule, processes = random_run(seed, World(strict=seed % 3 == 0))
+        except AssertionError as error:
+            print(f"seed {seed}: {error}")
+            return 1
+        seen["steps"] += schedule.steps
+        seen.update(type(process.error).__name__ for process in processes)
+        for line in schedule.trace:
+            seen[line.rsplit("[", 1)[1].rstrip("]")] += 1
+            seen[line.split(": ", 1)[1].split(" ", 1)[0]] += 1
+    took = time.monotonic() - started
+    print(f"{options.runs} schedules in {took:.1f} s ({options.runs / took:.0f} a second): {dict(seen.most_common())}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
