@@ -26,9 +26,9 @@ def main() -> int:
 
         return commands.run(choice.arguments, os.environ)
     if choice.program == dispatch.OPERATOR:
-        from entrypoints import ctl
+        from entrypoints.ctl import main as operate
 
-        return ctl.main(list(choice.arguments))
+        return operate(choice.arguments)
     if choice.program == dispatch.BRIDGE:
         say(f"Error: `{choice.name}` is not part of this build\n")
         return 1

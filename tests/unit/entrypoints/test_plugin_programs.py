@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from descriptors import replaced, signals_restored, stdin
 
 from adapters.memory.clock import MemoryClock
+from descriptors import replaced, signals_restored, stdin
 from domain.cni.netconf import NetConf
 from entrypoints import calico, calico_ipam, commands
 from entrypoints.version import VERSION

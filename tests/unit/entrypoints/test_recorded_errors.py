@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from descriptors import signals_restored, stdin
 
 from adapters.memory.clock import MemoryClock
+from descriptors import signals_restored, stdin
 from domain.cni.netconf import NetConf
 from entrypoints import calico, calico_ipam
 from ports.errors import Refused

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from descriptors import SIGNALS, replaced, signals_restored, stdin
 
 from adapters.memory.clock import MemoryClock
+from descriptors import SIGNALS, replaced, signals_restored, stdin
 from domain.cni.errors import CniError
 from domain.cni.netconf import NetConf
 from domain.cni.request import CniArgs
