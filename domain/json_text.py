@@ -9,7 +9,7 @@ Invariant: `parse(dumps(x)) == x` for every x made of dict, list, str, int, fini
 
 from __future__ import annotations
 
-from _json import encode_basestring, make_scanner  # the C core of `json`; no public module exposes it alone
+from _json import encode_basestring, make_encoder, make_scanner  # the C core of `json`; no public module has it alone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,14 +38,19 @@ class JsonError(ValueError):
 
 
 class Fraction(float):
-    """A number with a fraction or an exponent; it remembers its spelling, so that it is written back unchanged."""
+    """A number with a fraction or an exponent; it remembers its spelling, so that it is written back unchanged.
+
+    The C encoder would write it as Python spells it, so it is used only while the process has met none (`met`).
+    """
 
     __slots__ = ("_spelling",)
     _spelling: str
+    met = False
 
     def __new__(cls, spelling: str) -> Fraction:
         self = super().__new__(cls, spelling)
         self._spelling = spelling
+        cls.met = True
         return self
 
     def __repr__(self) -> str:
@@ -129,8 +134,16 @@ def parse(text: str) -> Json:
     return found
 
 
-def _quoted(text: str) -> str:
-    shown: str = encode_basestring(text)
+def _refuse_value(value: object) -> Json:
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+# No check for cycles (a value has none), no indentation, no blanks, members in the order given, no NaN.
+_encode = make_encoder(None, _refuse_value, encode_basestring, None, ":", ",", False, False, False)
+
+
+def _escaped(shown: str) -> str:
+    """JSON text with Go's escapes; the characters concerned occur inside strings only."""
     for character, escape in _MARKUP.items():
         if character in shown:
             shown = shown.replace(character, escape)
@@ -141,17 +154,15 @@ def _quoted(text: str) -> str:
 
 def dumps(value: Json, indent: int = 0, _margin: str = "\n") -> str:
     """JSON text on one line without blanks, or indented by that many blanks a level as the CNI library prints it."""
-    if isinstance(value, str):
-        return _quoted(value)
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, (int, float)):
+    if isinstance(value, Fraction):
         return repr(value)
+    if not isinstance(value, (dict, list)) or not (indent or Fraction.met):
+        return _escaped("".join(_encode(value, 0)))
     inner = _margin + " " * indent if indent else ""
     outer = _margin if indent else ""
     colon = ": " if indent else ":"
     if isinstance(value, dict):
-        members = [_quoted(key) + colon + dumps(item, indent, inner) for key, item in value.items()]
+        members = [dumps(key) + colon + dumps(item, indent, inner) for key, item in value.items()]
         return "{" + inner + ("," + inner).join(members) + outer + "}" if members else "{}"
     items = [dumps(item, indent, inner) for item in value]
     return "[" + inner + ("," + inner).join(items) + outer + "]" if items else "[]"

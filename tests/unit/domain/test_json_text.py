@@ -81,6 +81,25 @@ def test_fractions_keep_their_spelling(text: str) -> None:
     assert dumps(value) == text
 
 
+def test_fractions_keep_their_spelling_inside_other_values_too() -> None:
+    assert dumps(parse('{"a":[1.10,{"b":1e3}],"c":{},"d":[]}')) == '{"a":[1.10,{"b":1e3}],"c":{},"d":[]}'
+
+
+@pytest.mark.parametrize("met", [False, True])
+def test_both_ways_of_writing_give_the_same_text(met: bool) -> None:
+    value = {"a": ["<é\u2028>", 1, None, True, {}], "b": {"c": [], "d": "\ud800"}}
+    before, Fraction.met = Fraction.met, met
+    try:
+        assert dumps(value) == '{"a":["\\u003cé\\u2028\\u003e",1,null,true,{}],"b":{"c":[],"d":"\ufffd"}}'
+    finally:
+        Fraction.met = before
+
+
+def test_what_has_no_json_form_is_refused() -> None:
+    with pytest.raises(TypeError, match="object has no JSON form"):
+        dumps([object()], indent=4)
+
+
 @given(st.integers())
 def test_integers_stay_exact(number: int) -> None:
     assert parse(dumps(number)) == number
