@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+
 from integration.plugin.host import Host
 from integration.plugin.store import cluster_records
 

@@ -26,14 +26,17 @@ class Store:
     def create(self, records: dict[str, str]) -> None:
         """A fresh file with these records."""
         open_database(str(self.path), create=True).close()
-        for key, text in records.items():
-            self.put(key, text)
+        self.put_all(records)
 
     def put(self, key: str, value: object) -> None:
         text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
         with closing(sqlite3.connect(self.path, timeout=30)) as connection, connection:
             connection.execute("UPDATE meta SET revision = revision + 1")
             connection.execute("INSERT OR REPLACE INTO records SELECT ?, ?, revision FROM meta", (key, text))
+
+    def put_all(self, records: dict[str, Any]) -> None:
+        for key, value in records.items():
+            self.put(key, value)
 
     def drop(self, key: str) -> None:
         with closing(sqlite3.connect(self.path, timeout=30)) as connection, connection:
@@ -94,11 +97,15 @@ def cluster_records(
         f"{V3}/clusterinformations/default": _resource(
             "ClusterInformation", "default", {"clusterGUID": "0" * 32, "datastoreReady": ready}
         ),
-        f"{V3}/nodes/{NODE}": _resource("Node", NODE, {}),
+        **node_record(NODE),
     }
     for cidr in pools:
         records |= pool_record(cidr, blockSize=sizes.get(cidr, 122 if ":" in cidr else 26))
     return {key: json.dumps(value, separators=(",", ":")) for key, value in records.items()}
+
+
+def node_record(name: str) -> dict[str, Any]:
+    return {f"{V3}/nodes/{name}": _resource("Node", name, {})}
 
 
 def pool_record(cidr: str, **spec: Any) -> dict[str, Any]:

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
+
 from integration.plugin.host import Container, Host
 from integration.plugin.replay import Replay, recording
-from integration.plugin.store import NODE, V3, cluster_records
+from integration.plugin.store import cluster_records, node_record
 
 SCENARIOS = [
     *(f"etcd-add-del-{version}" for version in ("noversion", "0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0")),
@@ -23,7 +23,7 @@ SCENARIOS = [
 ACCEPTED = {
     "connection-test": [
         (
-            'step 1 stdout/details: .* "error getting ClusterInformation: datastore .*/datastore.missing: no such file.*',
+            "step 1 stdout/details: .*error getting ClusterInformation: datastore .*/datastore.missing: no such file.*",
             "where the original waits for an etcd that is not there, the embedded datastore names the missing file",
         )
     ],
@@ -61,8 +61,7 @@ def test_bad_input_is_answered_as_recorded(bare_host: Host) -> None:
 def test_a_node_claims_the_block_that_the_original_would(bare_host: Host, name: str) -> None:
     expected = recording("ipam-node-names")["names"][name]
     bare_host.store.create(cluster_records("10.20.0.0/16", "fd20::/48"))
-    node = json.loads(bare_host.store.texts()[f"{V3}/nodes/{NODE}"])
-    bare_host.store.put(f"{V3}/nodes/{name}", node | {"metadata": node["metadata"] | {"name": name}})
+    bare_host.store.put_all(node_record(name))
     before = set(bare_host.store.texts())
     answer = bare_host.add(
         Container("nn", "/var/run/netns/none"),
