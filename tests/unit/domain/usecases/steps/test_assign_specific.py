@@ -1,0 +1,183 @@
+"""One particular address (spec: ipam 10, 17)."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.ipam.address import Address, Cidr
+from domain.ipam.affinity import HOST, Owner
+from domain.ipam.block import Attribute
+from domain.ipam.config import AllocationConfig
+from domain.ipam.errors import IpamError, StillContended
+from domain.ipam.reservations import Reservation
+from domain.moment import SECOND, rfc3339
+from domain.resource import Metadata
+from domain.usecases.steps.assign_specific import assign_specific
+from domain.usecases.steps.work import MAX_TRIES
+from one_node import NODE, OWNER, OneNode
+from ports.datastore import AllocationConfigKey, BlockKey, IPReservationKey
+from ports.errors import Unavailable
+
+OTHER = Owner(HOST, "node2")
+BLOCK = "10.244.0.0/26"
+KEY = BlockKey(Cidr.parse(BLOCK))
+
+
+@pytest.fixture
+def node():
+    return OneNode()
+
+
+def assign(node, text: str = "10.244.0.5", **fields):
+    return assign_specific(node.work(), node.request(**fields), Address.parse(text))
+
+
+def refusal(node, text: str = "10.244.0.5", **fields) -> str:
+    before = node.datastore.records_text()
+    with pytest.raises(IpamError) as caught:
+        assign(node, text, **fields)
+    assert node.datastore.records_text() == before
+    return str(caught.value)
+
+
+def strict(node) -> None:
+    node.put(AllocationConfigKey(), AllocationConfig(strict_affinity=True))
+
+
+# --- where there is room ---------------------------------------------------------------------------------------------
+
+
+def test_the_addresss_block_is_claimed_if_need_be(node):
+    taken = assign(node)
+    assert (str(taken.address), str(taken.alone)) == ("10.244.0.5", "10.244.0.5/32")
+    assert node.holders() == {"10.244.0.5": "net1.c1"}
+    assert node.counts() == {"net1.c1": {BLOCK: 1}}
+    assert node.affinities() == {BLOCK: "confirmed"}
+    block = node.block(BLOCK)
+    assert block.sequences == {5: taken.sequence}
+    assert block.sequence == taken.sequence + 1
+
+
+def test_an_ipv6_address_is_assigned_likewise(node):
+    assert str(assign(node, "fd00:10:244::47").block) == "fd00:10:244::40/122"
+
+
+@pytest.mark.parametrize("owner", [OWNER, OTHER, None])
+def test_without_strict_affinity_any_block_will_do(node, owner):
+    node.add_block(BLOCK, owner)
+    assign(node)
+    assert node.holders() == {"10.244.0.5": "net1.c1"}
+    assert node.block(BLOCK).affinity == (str(owner) if owner else None)
+
+
+def test_reservations_selectors_and_modes_do_not_count(node):
+    """spec: ipam 10, step 1."""
+    node.put(IPReservationKey("r"), Reservation(Metadata("r"), ("10.244.0.0/24",)))
+    node.add_pool("pool0", "10.244.0.0/24", node_selector="has(gone)", assignment_mode="Manual")
+    assert str(assign(node).address) == "10.244.0.5"
+
+
+def test_an_address_that_has_cooled_down_can_be_had(node):
+    node.put(AllocationConfigKey(), AllocationConfig(cooldown_seconds=30))
+    block = node.add_block(BLOCK).record
+    released = Attribute(None, {}, released_at=rfc3339(node.clock.now()))
+    node.put(KEY, block.take((5,), released))
+    assert "Address already assigned in block" in refusal(node)
+    node.clock.advance(32)
+    assert str(assign(node).address) == "10.244.0.5"
+    assert node.clock.now() > 30 * SECOND
+
+
+# --- refusals --------------------------------------------------------------------------------------------------------
+
+
+def test_an_address_outside_every_enabled_pool_is_refused(node):
+    assert refusal(node, "192.0.2.1") == "The provided IP address is not in a configured pool\n"
+    node.add_pool("pool0", "10.244.0.0/24", disabled=True)
+    assert refusal(node) == "The provided IP address is not in a configured pool\n"
+
+
+def test_an_address_in_a_pool_for_another_use_is_refused(node):
+    node.add_pool("p1", "10.123.0.0/24", allowed_uses=("Tunnel",))
+    assert refusal(node, "10.123.0.5") == (
+        'IP address 10.123.0.5 is in IP pool "p1", which is not allowed for use "Workload" (allowedUses: [Tunnel])'
+    )
+    assert str(assign(node, "10.123.0.5", use="").address) == "10.123.0.5"
+
+
+@pytest.mark.parametrize("handle", ["net1.c2", "net1.c1"])
+def test_an_address_that_anybody_holds_is_refused_our_own_handle_included(node, handle):
+    node.add_block(BLOCK, OWNER, (handle, 6))
+    text = "resource already exists: 10.244.0.5 with error: Address already assigned in block"
+    assert refusal(node) == text
+
+
+def test_with_strict_affinity_the_block_must_be_the_nodes_own(node):
+    strict(node)
+    node.add_block(BLOCK, OTHER)
+    assert refusal(node) == "Block host affinity does not match"
+    node.add_block("10.244.0.64/26", None)
+    assert refusal(node, "10.244.0.65") == "Attempt to assign from block 10.244.0.64/26 with no affinity"
+    node.add_block("10.244.0.128/26")
+    assert str(assign(node, "10.244.0.129").address) == "10.244.0.129"
+
+
+# --- with a rival ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("move", ["touch", "remove"])
+def test_a_block_that_changes_meanwhile_is_read_again(node, move):
+    """spec: ipam 17.1: the count of the lost try is taken back."""
+    node.add_block(BLOCK)
+    with node.rival("update", BlockKey, getattr(node, move)):
+        assign(node)
+    assert node.holders() == {"10.244.0.5": "net1.c1"}
+    assert node.counts() == {"net1.c1": {BLOCK: 1}}
+
+
+def test_an_address_that_a_rival_takes_first_is_refused_and_counted_back(node):
+    node.add_block(BLOCK)
+    rival = lambda _key: node.put(KEY, node.block(BLOCK).take((5,), Attribute("net1.c2", {})))  # noqa: E731 - one use
+    with node.rival("update", BlockKey, rival), pytest.raises(IpamError, match="already assigned"):
+        assign(node)
+    assert node.counts() == {}
+
+
+def test_losing_the_claim_to_another_node_borrows_from_its_block(node):
+    """spec: ipam 17.2: the original gives up here."""
+    with node.rival("create", BlockKey, lambda _key: node.add_block(BLOCK, OTHER)):
+        assign(node)
+    assert node.block(BLOCK).affinity == "host:node2"
+    assert node.holders() == {"10.244.0.5": "net1.c1"}
+
+
+def test_whoever_loses_every_race_gives_up_without_a_trace(node):
+    node.add_block(BLOCK)
+    with node.rival("update", BlockKey, node.touch, times=MAX_TRIES), pytest.raises(StillContended) as caught:
+        assign(node)
+    assert caught.value.details == f"last contended record: BlockKey(cidr={BLOCK})"
+    assert (node.holders(), node.counts()) == ({}, {})
+
+
+# --- with a datastore that fails -------------------------------------------------------------------------------------
+
+
+def test_a_write_whose_answer_was_lost_is_recognised_as_our_own(node):
+    node.add_block(BLOCK)
+    node.fail("update", BlockKey, after=True)
+    taken = assign(node)
+    assert node.block(BLOCK).sequences == {5: taken.sequence}
+    assert node.counts() == {"net1.c1": {BLOCK: 1}}
+
+
+def test_a_write_that_failed_is_counted_back(node):
+    node.add_block(BLOCK)
+    node.fail("update", BlockKey)
+    with pytest.raises(Unavailable):
+        assign(node)
+    assert (node.holders(), node.counts()) == ({}, {})
+
+
+def test_the_holder_is_described(node):
+    assign(node)
+    assert node.block(BLOCK).holder(5).secondary["node"] == NODE
