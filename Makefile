@@ -38,7 +38,7 @@ integration: build  ## tests on the real kernel and real processes (root)
 
 lint: bootstrap  ## formatting, lint, types, import rules
 	@failed=; for check in "ruff format --check ." "ruff check ." "mypy" "mypy $(wildcard packaging/*.py)" "lint-imports"; do \
-	  echo "$$check"; $(VENV)/bin/$$check || failed="$$failed, $${check%% *}"; \
+	  echo "$$check"; $(VENV)/bin/$$check || failed="$$failed, $$check"; \
 	done; [ -z "$$failed" ] || { echo "lint FAILED:$${failed#,}"; exit 1; }
 
 build: bootstrap  ## fill bin/$ARCH with calico, calico-ipam and tortie
