@@ -10,7 +10,6 @@ import uuid
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import entries
 
 from adapters.memory.clock import START, MemoryClock
 from adapters.records.bad_record import BadRecord
@@ -47,6 +46,7 @@ from ports.datastore import (
 )
 from ports.deadline import Deadline
 from ports.errors import AlreadyExists, Conflict, Expired, Missing, Refused, Unavailable
+from strategies import entries
 
 SOON = Deadline(1_000_000.0)
 V4_BLOCK, V6_BLOCK = Cidr.parse("10.0.0.64/30"), Cidr.parse("fd00::40/126")

@@ -15,12 +15,12 @@ import uuid
 from pathlib import Path
 
 import pytest
-from contracts_datastore import SOON, DatastoreContract
 
 from adapters.linux.clock import SystemClock
 from adapters.memory.clock import MemoryClock
 from adapters.sqlite.database import uuid4
 from adapters.sqlite.datastore import SqliteDatastore
+from contracts_datastore import SOON, DatastoreContract
 from domain.cluster import Node
 from domain.ipam.address import Cidr
 from domain.ipam.handle import Handle
@@ -354,7 +354,7 @@ def test_eight_processes_killed_at_random_moments_lose_no_answered_write(made, c
     """Each says what it has counted after it was answered; at most the write in flight may come on top."""
     start_counter(made)
     code = INCREMENT + "while True:\n    increment()\n    print('+', end='', flush=True)\n"
-    rng = random.Random(8)  # noqa: S311 - moments to kill at, the same in every run
+    rng = random.Random(8)
     answered = killed = 0
     for _ in range(3):
         round_ = [run_code(code, made) for _ in range(8)]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from contracts_datastore import HOST_A, SOON, V4_BLOCK, DatastoreContract
 
 from adapters.memory.clock import MemoryClock
 from adapters.memory.datastore import MemoryDatastore
+from contracts_datastore import HOST_A, SOON, V4_BLOCK, DatastoreContract
 from domain.ipam.affinity import Affinity
 from domain.ipam.handle import Handle
 from ports.datastore import AffinityKey, HandleKey, Handles

@@ -7,7 +7,6 @@ import json
 
 import pytest
 from hypothesis import given
-from strategies import entries
 
 from adapters.records.codec import decode, encode
 from adapters.records.kinds import KINDS, kind_named, kind_of
@@ -16,6 +15,7 @@ from domain.cluster import Node
 from domain.ipam.pools import Pool
 from domain.resource import Metadata
 from ports.datastore import HandleKey, IPPoolKey, IPPools, NodeKey, Stored, WorkloadEndpointKey, WorkloadEndpoints
+from strategies import entries
 
 POOL = {
     "apiVersion": "projectcalico.org/v3",

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from strategies import as_json, entries
 
 from adapters.records.codec import decode, encode
 from adapters.records.keys import key_text, parse_key
+from strategies import as_json, entries
 
 VALUES = json.loads((Path(__file__).parents[3] / "golden/records/values.json").read_text())
 KNOWN = [row for row in VALUES if "/tiers/" not in row["key"]]
