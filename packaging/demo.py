@@ -21,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 POOLS = ("10.244.0.0/16", "fd00:10:244::/48")
 NODE = f"demo-node-{os.getpid()}"
+ONE_PING = ("-n", "-c", "1", "-W", "5")
 COLOURED = sys.stdout.isatty()
 
 
@@ -82,7 +83,8 @@ class Container:
         self.host_link = f"cali{identity[:11]}"
 
     def inside(self, *command: str) -> subprocess.CompletedProcess[str]:
-        return run("ip", "netns", "exec", self.netns, *command)
+        """Unlike `ip netns exec` this mounts nothing, so it works in containers and chroots too."""
+        return run("nsenter", f"--net=/var/run/netns/{self.netns}", *command)
 
 
 class Demo:
@@ -212,12 +214,10 @@ class Demo:
         red, blue = self.containers
         for source, target in ((red, blue), (blue, red)):
             for address in target.addresses:
-                done = source.inside("ping", "-n", "-c", "1", "-W", "5", address)
-                must(done.returncode == 0, f"{source.name} → {target.name}  {address}  {round_trip(done.stdout)}")
+                arrives(source.inside("ping", *ONE_PING, address), f"{source.name} → {target.name}  {address}")
         for target in self.containers:
             for address in target.addresses:
-                done = run("ping", "-n", "-c", "1", "-W", "5", address)
-                must(done.returncode == 0, f"host → {target.name}  {address}  {round_trip(done.stdout)}")
+                arrives(run("ping", *ONE_PING, address), f"host → {target.name}  {address}")
 
     def look(self) -> None:
         title("6. What the datastore knows")
@@ -231,8 +231,8 @@ class Demo:
         red = self.containers[0]
         healthy = self.call("CHECK", red, prevResult=red.result)
         must(healthy.returncode == 0 and not healthy.stdout, "healthy: nothing to say")
-        command_line("ip netns exec …-red ip route del default   # break it")
-        succeed("ip", "-n", red.netns, "route", "del", "default")
+        command_line("nsenter --net=…-red ip route del default   # break it")
+        red.inside("ip", "route", "del", "default")
         broken = self.call("CHECK", red, prevResult=red.result)
         show(broken.stdout)
         must(broken.returncode != 0 and "0.0.0.0/0" in broken.stdout, "broken: CHECK names the missing route")
@@ -265,9 +265,13 @@ def restore(settings: dict[Path, str]) -> None:
             path.write_text(text)
 
 
-def round_trip(output: str) -> str:
-    times = [word.removeprefix("time=") for word in output.split() if word.startswith("time=")]
-    return f"{times[0]} ms" if times else ""
+def arrives(pinged: subprocess.CompletedProcess[str], what: str) -> None:
+    """A reply has come. If none has, a firewall of this machine may be the reason, which is worth saying."""
+    if pinged.returncode != 0:
+        hint = "does a firewall of this machine drop forwarded packets?"
+        raise Failed(f"no reply: {what} ({hint})\n{pinged.stdout}{pinged.stderr}")
+    times = [word.removeprefix("time=") for word in pinged.stdout.split() if word.startswith("time=")]
+    good(f"{what}  {' '.join(times[:1])} ms")
 
 
 def interrupted(number: int, _frame: object) -> None:
