@@ -238,6 +238,9 @@ class Datastore(ABC):
         """The records of a listing, in key order. Records that do not parse are left out."""
         return self.fetch(listing, deadline=deadline)[0]
 
+    def upgrade_affinities(self, owner: Owner, deadline: Deadline) -> None:
+        """Rewrite an owner's affinities that an old version stored in another form. Most technologies have none."""
+
     @abstractmethod
     def create(self, key: Key[R], record: R, deadline: Deadline) -> Stored[R]:
         """Write a record that must not exist, else `AlreadyExists`. Fills uid and creation time of v3 resources."""

@@ -6,6 +6,10 @@ from abc import ABC, abstractmethod
 
 from ports.errors import Missing, PortError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.ipam.address import Address
+
 
 class MissingFile(Missing):
     """`open <path>: no such file or directory`, as Go says it; `key` is the path."""
@@ -16,6 +20,10 @@ class MissingFile(Missing):
 
 
 class Node(ABC):
+    @abstractmethod
+    def addresses(self) -> tuple[Address, ...]:
+        """The addresses of this machine's own devices, in the namespace the process runs in; () if unknown."""
+
     @abstractmethod
     def host_name(self) -> str:
         """The operating system's host name as it is; "" when unknown."""

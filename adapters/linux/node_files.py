@@ -11,8 +11,13 @@ import os
 
 from adapters.linux.directory import make_directory
 from adapters.linux.errno_text import reason
+from adapters.linux.own_addresses import own_addresses
 from ports.errors import Refused, Unavailable
 from ports.node import MissingFile, Node
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.ipam.address import Address
 
 LARGEST = 1 << 20
 _UNSET = "(none)"  # the kernel's name for a host that nobody has named
@@ -22,6 +27,9 @@ _FILE_MODE = 0o600
 
 
 class NodeFiles(Node):
+    def addresses(self) -> tuple[Address, ...]:
+        return own_addresses()
+
     def host_name(self) -> str:
         name = os.uname().nodename
         return "" if name == _UNSET else name

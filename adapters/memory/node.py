@@ -9,6 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from domain.ipam.address import Address
+
 LARGEST = 1 << 20
 
 
@@ -19,6 +21,10 @@ class MemoryNode(Node):
         self.name = name
         self.files: dict[str, str] = dict(files or {})
         self.broken: set[str] = set()
+        self.own_addresses: tuple[Address, ...] = ()
+
+    def addresses(self) -> tuple[Address, ...]:
+        return self.own_addresses
 
     def host_name(self) -> str:
         return self.name

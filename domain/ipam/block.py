@@ -102,6 +102,10 @@ class Block(Value):
             sequences={**self.sequences, **dict.fromkeys(ordinals, self.sequence)},
         )
 
+    def give(self, ordinal: int, attribute: Attribute) -> Block:
+        """Put one ordinal into a holder's hands, whoever had it before."""
+        return self.take((ordinal,), attribute)._tidy()
+
     def _with(self, attribute: Attribute) -> tuple[tuple[Attribute, ...], int]:
         if attribute in self.attributes:
             return self.attributes, self.attributes.index(attribute)

@@ -5,6 +5,10 @@ Texts are the original's where one is recorded.
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.ipam.request import Assigned
+
 
 class IpamError(Exception):
     """`code` is the CNI error code the runtime gets; `details` says more where the original says nothing."""
@@ -16,11 +20,24 @@ class IpamError(Exception):
 
 
 class BlockLimitReached(IpamError):
-    """The node owns as many blocks as it may."""
+    """The node owns as many blocks as it may. `assigned` is what the request had got until then."""
 
-    def __init__(self, limit: int) -> None:
-        super().__init__("cannot allocate new block due to per host block limit")
+    def __init__(self, limit: int, owned: int, setting: str) -> None:
+        super().__init__(
+            "cannot allocate new block due to per host block limit",
+            details=f"the node owns {owned} blocks and may own {limit} ({setting})",
+        )
         self.limit = limit
+        self.assigned: Assigned | None = None
+
+
+class AddressTaken(IpamError):
+    """Somebody holds the address that was asked for. `details` say who."""
+
+    def __init__(self, address: object, details: str = "") -> None:
+        super().__init__(
+            f"resource already exists: {address} with error: Address already assigned in block", details=details
+        )
 
 
 class StillContended(IpamError):

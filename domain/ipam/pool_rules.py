@@ -8,7 +8,7 @@ Invariant: the enabled pools that pass have canonical ranges that share no addre
 from __future__ import annotations
 
 from domain.ipam.address import V6, Cidr
-from domain.ipam.pools import LOAD_BALANCER, TUNNEL, WORKLOAD
+from domain.ipam.pools import BLOCK_SIZES, LOAD_BALANCER, TUNNEL, WORKLOAD
 from domain.workload.selector import SelectorError, parse_selector
 
 TYPE_CHECKING = False
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from domain.ipam.pools import Pool
 
-BLOCK_SIZES = {4: (20, 32), 6: (116, 128)}
 _MODES = ("", "Never", "Always", "CrossSubnet")
 _ASSIGNMENT_MODES = ("", "Automatic", "Manual")
 _USES = (WORKLOAD, TUNNEL, LOAD_BALANCER, "HostSecondaryInterface")

@@ -5,6 +5,7 @@ Invariant: choosing is a pure function of the stored pools, the node's and names
 
 from __future__ import annotations
 
+from domain.cni.errors import INVALID_CONFIG
 from domain.ipam.address import V4, Address, Cidr
 from domain.ipam.errors import IpamError
 from domain.resource import NO_LABELS, Metadata
@@ -15,9 +16,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-AUTOMATIC = "Automatic"
+AUTOMATIC, MANUAL = "Automatic", "Manual"
 WORKLOAD, TUNNEL, LOAD_BALANCER = "Workload", "Tunnel", "LoadBalancer"
 DEFAULT_BLOCK_SIZE = {4: 26, 6: 122}
+BLOCK_SIZES = {4: (20, 32), 6: (116, 128)}  # a block is one record: at most 4,096 addresses
 
 
 class Pool(Value):
@@ -115,21 +117,47 @@ def choose_pools(pools: Iterable[Pool], request: PoolRequest) -> PoolChoice:
     table = {pool.cidr: pool for pool in enabled if pool.block_length <= request.longest_block}
     if not table:
         raise IpamError("cannot find a qualified ippool")
-    if request.wanted:
-        for cidr in request.wanted:
-            if cidr.network not in table:
-                raise IpamError(f"the given pool ({cidr}) does not exist, or is not enabled")
-        selected = tuple(table[cidr.network] for cidr in request.wanted)
-    else:
-        selected = tuple(pool for pool in enabled if _selects(pool, request))
-    if not selected:
-        raise IpamError(f"no configured Calico pools for node {request.node}")
+    selected = _requested(table, request) if request.wanted else _automatic(enabled, request)
     if not request.use:
         raise IpamError("must specify the intended use when assigning an IP")
     usable = tuple(pool for pool in selected if request.use in pool.uses)
     if not usable:
         raise IpamError(f"cannot find a qualified ippool, no pools match the required use ({request.use})")
+    for pool in usable:
+        require_block_size(pool)
     return PoolChoice(usable, selected, enabled)
+
+
+def require_block_size(pool: Pool) -> None:
+    """IpamError for a pool whose blocks would not fit in a record."""
+    version = pool.cidr.version if pool.cidr else V4
+    low, high = BLOCK_SIZES[version]
+    if not low <= pool.block_length <= high:
+        raise IpamError(
+            f"IPPool {pool.metadata.name} has blockSize {pool.block_length}, "
+            f"which for IPv{version} must be from {low} to {high}",
+            code=INVALID_CONFIG,
+        )
+
+
+def _requested(table: Mapping[Cidr | None, Pool], request: PoolRequest) -> tuple[Pool, ...]:
+    """The pools asked for, in that order; their selectors and mode do not matter then."""
+    for cidr in request.wanted:
+        if cidr.network not in table:
+            raise IpamError(f"the given pool ({cidr}) does not exist, or is not enabled")
+    return tuple(table[cidr.network] for cidr in request.wanted)
+
+
+def _automatic(enabled: tuple[Pool, ...], request: PoolRequest) -> tuple[Pool, ...]:
+    """The pools that select the node and the namespace by themselves."""
+    selected = tuple(pool for pool in enabled if _selects(pool, request))
+    if not selected:
+        manual = ", ".join(pool.metadata.name for pool in enabled if pool.assignment_mode == MANUAL)
+        raise IpamError(
+            f"no configured Calico pools for node {request.node}",
+            details=f"assignmentMode is Manual, so these serve only those who name them: {manual}" if manual else "",
+        )
+    return selected
 
 
 def _selects(pool: Pool, request: PoolRequest) -> bool:

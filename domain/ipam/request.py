@@ -21,7 +21,8 @@ class AssignRequest(Value):
 
     `counts` and `pools` are by IP version; a version without pools is served from whichever pools select the node.
     `secondary` describes the holder; its `timestamp` makes it unique to one call, by which a call recognises its own
-    writes. `max_blocks` 0 leaves the limit to the configuration. `max_per_handle` 0 is no limit.
+    writes. `max_blocks` 0 leaves the limit to the configuration. `max_per_handle` 0 is no limit. Automatic
+    assignment leaves `busy` addresses alone: a device of the node has them.
     """
 
     owner: Owner
@@ -33,6 +34,7 @@ class AssignRequest(Value):
     use: str = WORKLOAD
     max_blocks: int = 0
     max_per_handle: int = 0
+    busy: tuple[Cidr, ...] = ()
 
     @property
     def attribute(self) -> Attribute:

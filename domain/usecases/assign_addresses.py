@@ -5,7 +5,7 @@ Invariant: on any error, and when the answer cannot be delivered, the caller's u
 
 from __future__ import annotations
 
-from domain.cni.errors import INTERNAL, CniError
+from domain.cni.errors import INTERNAL, INVALID_CONFIG, CniError
 from domain.cni.result import Result, ResultIp, ResultRoute
 from domain.ipam.address import V4, V6, Cidr
 from domain.ipam.affinity import HOST, Owner
@@ -19,6 +19,7 @@ from domain.usecases.steps.free_addresses import free_taken
 from domain.usecases.steps.host_lock import host_lock
 from domain.usecases.steps.node_name import node_name
 from domain.usecases.steps.own_namespace import refuse_own_namespace
+from domain.usecases.steps.upgrade_host import upgrade_host
 from domain.usecases.steps.work import Work
 from domain.workload.identity import KUBERNETES, identify
 from ports.datastore import IPPools
@@ -43,13 +44,20 @@ def assign_addresses(call: Call, runtime: Runtime, undo: Undo) -> Result:
     request = _request(call, runtime, identity)
     if call.args.ip is not None:
         with host_lock(call, runtime):
+            upgrade_host(work, runtime.node, request.owner)
             taken = assign_specific(work, request, call.args.ip)
             undo.register(
                 f"assign {taken.address}",
                 lambda deadline: free_taken(work.until(deadline), request.handle, taken),
             )
         return _result((taken.alone,))
-    request = request.replace(pools=_pools(call, work), namespace_labels=_namespace_labels(call, runtime, identity))
+    if not any(request.counts.values()):
+        raise CniError(INVALID_CONFIG, "ipam.assign_ipv4 and ipam.assign_ipv6 are both off: there is nothing to assign")
+    request = request.replace(
+        pools=_pools(call, work),
+        namespace_labels=_namespace_labels(call, runtime, identity),
+        busy=tuple([address.host_cidr for address in runtime.node.addresses()]),
+    )
     with host_lock(call, runtime):
         families = auto_assign(work, request, undo)
     for family in families:
@@ -66,7 +74,6 @@ def _result(addresses: tuple[Cidr, ...]) -> Result:
 
 
 def _request(call: Call, runtime: Runtime, identity: Identity) -> AssignRequest:
-    ipam = call.netconf.ipam
     secondary = {"node": identity.node, "timestamp": go_string(runtime.clock.now())}
     if identity.orchestrator == KUBERNETES:
         secondary = {"namespace": identity.namespace, "node": identity.node, "pod": identity.pod, **secondary}
@@ -74,9 +81,19 @@ def _request(call: Call, runtime: Runtime, identity: Identity) -> AssignRequest:
         Owner(HOST, identity.node),
         f"{call.netconf.name}.{call.request.container_id}",
         secondary,
-        {V4: int(ipam.assign_ipv4 != "false"), V6: int(ipam.assign_ipv6 == "true")},
+        {V4: int(_wanted(call, "assign_ipv4", default=True)), V6: int(_wanted(call, "assign_ipv6", default=False))},
         max_blocks=1 if call.netconf.windows_use_single_network else 0,
     )
+
+
+def _wanted(call: Call, name: str, *, default: bool) -> bool:
+    """One of the two flags, which are texts. The original takes every text but the one it looks for as the default."""
+    text = getattr(call.netconf.ipam, name)
+    if not text:
+        return default
+    if text not in ("true", "false"):
+        raise CniError(INVALID_CONFIG, f'ipam.{name} must be "true" or "false", not "{text}"')
+    return bool(text == "true")
 
 
 def _pools(call: Call, work: Work) -> Mapping[int, tuple[Cidr, ...]]:

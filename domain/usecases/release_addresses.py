@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from domain.usecases.steps.find_endpoint import endpoint_name
 from domain.usecases.steps.free_addresses import free_handle
+from domain.usecases.steps.free_without_handle import free_without_handle
 from domain.usecases.steps.host_lock import host_lock
 from domain.usecases.steps.node_name import node_name
 from domain.usecases.steps.own_namespace import refuse_own_namespace
@@ -29,5 +30,9 @@ def release_addresses(call: Call, runtime: Runtime) -> None:
     legacy = f"{identity.namespace}.{identity.pod}" if kubernetes else identity.container_id
     work = Work.on(runtime, call.deadline)
     with host_lock(call, runtime):
-        if not free_handle(work, handle) and not free_handle(work, legacy):
+        if free_handle(work, handle) or free_handle(work, legacy):
+            return
+        if free_without_handle(work, handle):
+            runtime.log.warning("Freed addresses whose handle record was gone", handle=handle)
+        else:
             runtime.log.warning("Asked to release a container that holds no address", handle=handle)

@@ -79,6 +79,7 @@ def auto_assign(work: Work, request: AssignRequest, undo: Undo) -> tuple[Assigne
         )
         choice = choose_pools([one.record for one in pools], wanted)
         reserved = reserved_cidrs([one.record for one in reservations], version)
+        reserved += tuple([one for one in request.busy if one.version == version])
         family = _Family(work, request, choice, reserved, config.record if config else AllocationConfig())
         own = family.sort_out(version, affinities, labels)
         families.append(family.assign(version, own, undo))
@@ -127,12 +128,23 @@ class _Family:
                 self._take(self._own_block(affinity), count, undo, affine=True)
         owned = len(own)
         while len(self._taken) < count:
-            block = self._new_block(version, owned)
+            try:
+                block = self._new_block(version, owned)
+            except BlockLimitReached as error:
+                self._messages.append(
+                    "Need to allocate an IPAM block but could not - "
+                    f"limit of {error.limit} blocks reached for this node"
+                )
+                error.assigned = self._so_far(version, count)
+                raise
             if block is None:
                 self._take_borrowed(version, count, undo)
                 break
             owned += 1
             self._take(block, count, undo, affine=True)
+        return self._so_far(version, count)
+
+    def _so_far(self, version: int, count: int) -> Assigned:
         return Assigned(version, count, tuple(self._taken), tuple(dict.fromkeys(self._messages)))
 
     def _take(self, block: Stored[Block] | None, count: int, undo: Undo, *, affine: bool) -> None:
@@ -166,10 +178,9 @@ class _Family:
 
     def _new_block(self, version: int, owned: int) -> Stored[Block] | None:
         """Claim one more block; None when the pools have none left. IpamError when no more may be claimed."""
-        limits = [limit for limit in (self._request.max_blocks, self._config.max_blocks_per_host) if limit]
-        limit = min(limits, default=DEFAULT_BLOCK_LIMIT)
+        limit, setting = self._block_limit()
         if owned >= limit:
-            raise BlockLimitReached(limit)
+            raise BlockLimitReached(limit, owned, setting)
         if not self._config.auto_allocate_blocks:
             raise IpamError("failed to find or claim a block")
         damaged: list[Cidr] = []
@@ -190,6 +201,15 @@ class _Family:
                 damaged.append(cidr)
         raise StillContended(self._request.owner)
 
+    def _block_limit(self) -> tuple[int, str]:
+        """How many blocks the node may own, and which setting says so."""
+        limits = [
+            (self._request.max_blocks, "windows_use_single_network"),
+            (self._config.max_blocks_per_host, "maxBlocksPerHost in the IPAM configuration"),
+        ]
+        default = (DEFAULT_BLOCK_LIMIT, "the default; maxBlocksPerHost in the IPAM configuration changes it")
+        return min([limit for limit in limits if limit[0]], default=default)
+
     def _is_ours_with_room(self, stored: Stored[Block]) -> bool:
         block = stored.record
         return (
@@ -199,10 +219,11 @@ class _Family:
         )
 
     def _take_borrowed(self, version: int, count: int, undo: Undo) -> None:
+        blocks = self._work.datastore.list(Blocks(version), self._work.deadline)
         if self._config.strict_affinity:
             self._messages.append(STRICT)
+            self._log_foreign(blocks)
             return
-        blocks = self._work.datastore.list(Blocks(version), self._work.deadline)
         exhausted: list[str] = []
         for pool in self._choice.usable:
             for block in in_node_order(self._work, self._request.owner, pool, self._reserved, blocks):
@@ -212,6 +233,17 @@ class _Family:
                 exhausted.append(str(pool.cidr))
         if exhausted:
             self._messages.append(f"No IPs available in pools: [{' '.join(exhausted)}]")
+
+    def _log_foreign(self, blocks: tuple[Stored[Block], ...]) -> None:
+        """Say what strict affinity withholds; the answer's text is the original's and says nothing of it."""
+        foreign = sum(
+            len(one.record.free(self._reserved)) for one in blocks if pool_of(self._choice.usable, one.record.cidr)
+        )
+        self._work.log.warning(
+            "No address can be assigned because strictAffinity forbids to borrow from other nodes' blocks",
+            free_in_foreign_blocks=foreign,
+            setting="strictAffinity in the IPAM configuration",
+        )
 
 
 def _cidr(affinity: Stored[Affinity]) -> Cidr:

@@ -27,7 +27,8 @@ SQLITE = {  # the C module `_sqlite3` asks for functools.lru_cache
     *("_sqlite3", "_collections", "_functools", "_operator", "collections", "collections.abc", "functools"),
     *("itertools", "keyword", "operator", "reprlib", "types"),
 }
-CALLS = {"_ctypes"}  # entering a namespace, which Python itself learnt in 3.12; ties a child to our life
+# entering a namespace, which Python itself learnt in 3.12, and tying a child to our life; asking for own addresses
+CALLS = {"_ctypes", "_socket"}
 NEVER = {
     *("argparse", "ast", "asyncio", "contextlib", "dataclasses", "datetime", "decimal", "enum", "inspect", "ipaddress"),
     *(

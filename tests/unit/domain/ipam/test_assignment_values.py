@@ -64,8 +64,9 @@ def test_errors_carry_code_and_details():
 
 def test_the_block_limits_error_is_the_originals_and_names_the_limit():
     """F05: the details say what the text does not."""
-    error = BlockLimitReached(20)
+    error = BlockLimitReached(20, 21, "the default")
     assert str(error) == "cannot allocate new block due to per host block limit"
+    assert error.details == "the node owns 21 blocks and may own 20 (the default)"
     assert error.limit == 20
 
 

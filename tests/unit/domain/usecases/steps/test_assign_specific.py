@@ -82,7 +82,7 @@ def test_an_address_that_has_cooled_down_can_be_had(node):
     block = node.add_block(BLOCK).record
     released = Attribute(None, {}, released_at=rfc3339(node.clock.now()))
     node.put(KEY, block.take((5,), released))
-    assert "Address already assigned in block" in refusal(node)
+    assert refusal(node) == "address 10.244.0.5 is in cooldown"
     node.clock.advance(32)
     assert str(assign(node).address) == "10.244.0.5"
     assert node.clock.now() > 30 * SECOND
