@@ -80,10 +80,10 @@ class OneNode:
         for container in ("c1", "c2", "c3"):
             self.dataplane.network.add_namespace(netns(container))
 
-    def runtime(self) -> Runtime:
-        """A fresh one: each call of a plugin is a process of its own."""
+    def runtime(self, datastore=None) -> Runtime:
+        """A fresh one: each call of a plugin is a process of its own. `datastore` opens another datastore."""
         runtime = Runtime(
-            datastore=lambda: self.datastore,
+            datastore=datastore or (lambda: self.datastore),
             cluster=lambda: self.cluster,
             dataplane=lambda: self.dataplane,
             ipam_plugin=lambda: OwnIpamPlugin(runtime) if self.own_ipam else self.plugin,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from domain.workload.identity import Identity
     from domain.workload.profiles import Profile
     from ports.datastore import Stored
+    from ports.deadline import Deadline
     from ports.runtime import Runtime
 
 DEVICE_TYPES = ("", "veth", "netkit")
@@ -53,7 +54,7 @@ def add_workload(call: Call, runtime: Runtime, undo: Undo) -> Result:
         endpoints = runtime.datastore.list(endpoints_like(identity), call.deadline)
     existing = matching(identity, endpoints)
     if existing is not None:
-        result, endpoint = _readopt(call, runtime, existing)
+        result, endpoint = _readopt(call, runtime, existing, undo)
     else:
         networking = Networking(call, runtime, identity, mtu)
         networking.examine()
@@ -86,17 +87,31 @@ def _open_datastore(runtime: Runtime) -> None:
         raise Refused(f"error creating calico client: {error}", error.code, error.details) from error
 
 
-def _readopt(call: Call, runtime: Runtime, existing: Stored[WorkloadEndpoint]) -> tuple[Result, WorkloadEndpoint]:
+def _readopt(
+    call: Call, runtime: Runtime, existing: Stored[WorkloadEndpoint], undo: Undo
+) -> tuple[Result, WorkloadEndpoint]:
     """A container that has its endpoint already keeps everything; only the network's profile is added."""
+    name = call.netconf.name
+    work = Work.on(runtime, call.deadline)
 
     def with_profile(found: WorkloadEndpoint | None) -> WorkloadEndpoint | Leave:
-        if found is None or call.netconf.name in found.profiles:
+        if found is None or name in found.profiles:
             return LEAVE
-        return found.replace(profiles=(*found.profiles, call.netconf.name))
+        return found.replace(profiles=(*found.profiles, name))
 
-    stored = guarded_write(Work.on(runtime, call.deadline), existing.key, with_profile, existing)
+    def without_profile(found: WorkloadEndpoint | None) -> WorkloadEndpoint | Leave:
+        if found is None or found.metadata.uid != existing.record.metadata.uid:
+            return LEAVE
+        return found.replace(profiles=tuple([profile for profile in found.profiles if profile != name]))
+
+    def forget(deadline: Deadline) -> None:
+        guarded_write(work.until(deadline), existing.key, without_profile)
+
+    stored = guarded_write(work, existing.key, with_profile, existing)
     if stored is None:
         raise Refused(f"WorkloadEndpoint {existing.record.metadata.name} was deleted while it was being updated")
+    if name not in existing.record.profiles:
+        undo.register(f"add profile {name}", forget)
     return Result(ips=tuple([ResultIp(network) for network in stored.record.ip_networks])), stored.record
 
 

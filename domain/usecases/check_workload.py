@@ -16,13 +16,13 @@ from domain.usecases.steps.find_endpoint import endpoints_like, matching
 from domain.usecases.steps.node_name import node_name, require_nodename_file
 from domain.usecases.steps.own_namespace import refuse_own_namespace
 from domain.workload.identity import identify
+from ports.dataplane import Seen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.cni.result import Result
     from domain.usecases.call import Call
     from domain.workload.endpoint import WorkloadEndpoint
-    from ports.dataplane import Seen
     from ports.runtime import Runtime
 
 DEFAULT_ROUTE = {V4: Cidr.parse("0.0.0.0/0"), V6: Cidr.parse("::/0")}
@@ -43,7 +43,8 @@ def check_workload(call: Call, runtime: Runtime) -> None:
     inside = runtime.dataplane.look(call.request.netns, call.request.ifname, call.deadline)
     faults = _faults_inside(call, previous, inside)
     host_name = _host_interface(previous)
-    faults += _faults_outside(host_name, previous, runtime.dataplane.look("", host_name, call.deadline))
+    outside = runtime.dataplane.look("", host_name, call.deadline) if host_name else Seen(None)
+    faults += _faults_outside(host_name, previous, outside)
     faults += _faults_of_endpoint(call, previous, stored.record if stored else None)
     if faults:
         raise CniError(INTERNAL, f"CHECK of {call.request.ifname} failed: {'; '.join(faults)}")
@@ -52,7 +53,7 @@ def check_workload(call: Call, runtime: Runtime) -> None:
 def _previous(call: Call) -> Result:
     try:
         previous = parse_result(call.netconf.prev_result, call.netconf.cni_version)
-    except ValueError as error:
+    except CniError as error:
         raise CniError(INVALID_CONFIG, f"prevResult cannot be read: {error}") from error
     if not previous.ips:
         raise CniError(INVALID_CONFIG, "prevResult has no ips to compare with")

@@ -41,7 +41,7 @@ def delete_workload(call: Call, runtime: Runtime) -> None:
         first = call.deadline.sooner(runtime.clock.monotonic(), FIRST_ANSWER)
         require_ready(cluster_information(runtime.datastore, first))
     except Unavailable:
-        runtime.dataplane.disconnect(call.request.netns, call.request.ifname, call.deadline)
+        _attempt(runtime, "remove the device", lambda: _disconnect(call, runtime))
         raise
     endpoint_name(identity)
     addresses = _attempt(runtime, "release the addresses", lambda: _release(call, runtime))

@@ -9,6 +9,7 @@ Invariant: every registered step is tried, whatever the earlier ones do; failure
 
 from __future__ import annotations
 
+from domain.ipam.errors import IpamError
 from ports.deadline import Deadline
 from ports.errors import PortError
 
@@ -43,7 +44,7 @@ class Undo:
             what, step = self._steps.pop()
             try:
                 step(deadline)
-            except PortError as error:
+            except (PortError, IpamError) as error:
                 self._log.error("Could not undo", step=what, error=error)
             else:
                 self._log.info("Undone", step=what)

@@ -16,7 +16,6 @@ from domain.workload.endpoint_rules import check_endpoint, with_forced_labels
 from domain.workload.interface import host_interface_name
 from domain.workload.mesos import mesos_endpoint_labels
 from ports.datastore import WorkloadEndpointKey
-from ports.errors import Missing
 from ports.ipam_plugin import IpamCall
 
 TYPE_CHECKING = False
@@ -115,12 +114,12 @@ class Networking:
     def _store(self, endpoint: WorkloadEndpoint, undo: Undo) -> None:
         datastore = self._runtime.datastore
         key = WorkloadEndpointKey(endpoint.metadata.namespace, endpoint.metadata.name)
-        stored = datastore.create(key, endpoint, self._call.deadline)
 
         def remove(deadline: Deadline) -> None:
-            try:
+            """Only the record of this call; it may be there although its write failed: the answer can get lost."""
+            stored = datastore.get(key, deadline)
+            if stored is not None and stored.record.replace(metadata=endpoint.metadata) == endpoint:
                 datastore.delete(key, stored.revision, deadline)
-            except Missing:
-                return
 
         undo.register("create WorkloadEndpoint", remove)
+        datastore.create(key, endpoint, self._call.deadline)

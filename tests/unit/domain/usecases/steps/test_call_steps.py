@@ -6,6 +6,7 @@ import pytest
 
 from domain.cni.errors import CniError
 from domain.ipam.affinity import Owner
+from domain.ipam.errors import StillContended
 from domain.resource import Metadata
 from domain.usecases.steps.cluster_ready import CLUSTER, cluster_information, pass_gates, require_ready
 from domain.usecases.steps.find_endpoint import endpoint_name, endpoints_like, matching
@@ -159,18 +160,19 @@ def test_everything_is_taken_back_newest_first_and_once(node):
     assert node.log.shown("info") == ["Undone step=endpoint", "Undone step=device", "Undone step=address"]
 
 
-def test_a_step_that_fails_keeps_no_other_from_being_tried(node):
+@pytest.mark.parametrize("error", [Unavailable("away"), StillContended("x")])
+def test_a_step_that_fails_keeps_no_other_from_being_tried(node, error):
     done = []
 
     def away(_deadline):
-        raise Unavailable("away")
+        raise error
 
     undo = node.undo()
     undo.register("address", lambda _deadline: done.append("address"))
     undo.register("device", away)
     undo.run()
     assert done == ["address"]
-    assert node.log.shown("error") == ["Could not undo error=away step=device"]
+    assert node.log.shown("error") == [f"Could not undo error={error} step=device"]
 
 
 def test_what_is_kept_is_not_undone(node):

@@ -1,0 +1,283 @@
+"""DEL of the network plugin (spec: cni-plugin 6; CNI-011, CNI-013, CNI-026, CNI-027, CNI-032, K01, K02, C11)."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.cni.errors import CniError
+from domain.cni.netconf import IpamSettings
+from domain.cni.request import CniArgs
+from domain.cni.result import Result, ResultIp
+from domain.ipam.address import Cidr
+from domain.usecases.delete_workload import delete_workload
+from one_node import OneNode, netns
+from ports.datastore import BlockKey, ClusterInformationKey, HandleKey, WorkloadEndpointKey, WorkloadEndpoints
+from ports.errors import Expired, Refused, Unauthorized, Unavailable
+
+DUAL = IpamSettings(type="calico-ipam", assign_ipv6="true")
+HOST_LOCAL = IpamSettings(type="host-local")
+
+
+@pytest.fixture
+def node():
+    return OneNode()
+
+
+def refusal(node, kind: type[Exception] = CniError, **fields) -> str:
+    with pytest.raises(kind) as caught:
+        node.delete(**fields)
+    return str(caught.value)
+
+
+# --- what a container has is taken back ------------------------------------------------------------------------------
+
+
+def test_everything_a_container_has_is_taken_back(node):
+    node.add(ipam=DUAL)
+    node.delete(ipam=DUAL)
+    assert node.leftovers() == {}
+    assert node.profiles() == ["net1"]  # the network's profile is not the container's
+
+
+def test_others_keep_what_they_have(node):
+    node.add("c1")
+    node.add("c2")
+    node.delete("c1")
+    assert node.holders() == {"10.244.0.129": "net1.c2"}
+    assert [endpoint.container_id for endpoint in node.endpoints()] == ["c2"]
+    assert (node.host_links(), node.pod_links("c2")) == (["calic2"], ["eth0"])
+
+
+def test_the_other_ipam_plugin_is_asked_with_the_original_text():
+    node = OneNode(own_ipam=False)
+    node.plugin.answers("host-local", Result(ips=(ResultIp(Cidr.parse("10.22.0.7/16")),)))
+    node.add(ipam=HOST_LOCAL)
+    node.delete(ipam=HOST_LOCAL)
+    assert [ran.verb for ran in node.plugin.calls] == ["ADD", "DEL"]
+    assert node.plugin.calls[1].call.netconf_text == '{"the": "text"}'
+    assert node.leftovers() == {}
+
+
+def test_an_endpoint_is_found_whatever_interface_name_the_del_speaks_of(node):
+    """G17."""
+    node.add(ifname="eth0")
+    node.dataplane.disconnect(netns("c1"), "eth0", node.call().deadline)
+    node.delete(ifname="net1")
+    assert node.leftovers() == {}
+
+
+def test_an_endpoint_in_a_mesos_namespace_is_found(node):
+    """G7."""
+    labels = (("projectcalico.org/namespace", "prod"),)
+    node.add(mesos_labels=labels)
+    node.delete(mesos_labels=labels)
+    assert node.leftovers() == {}
+
+
+# --- nothing there ---------------------------------------------------------------------------------------------------
+
+
+def test_a_container_that_was_never_added_is_deleted(node):
+    """CNI-026, K01."""
+    node.delete()
+    assert node.leftovers() == {}
+
+
+@pytest.mark.parametrize("path", ["/not/a/real/path1234567890", "", "/etc/hostname"])
+def test_a_namespace_that_is_gone_is_no_obstacle(node, path):
+    """CNI-027, K01."""
+    node.dataplane.network.files.add("/etc/hostname")
+    node.add()
+    node.dataplane.network.remove_namespace(netns("c1"))
+    node.dataplane.network.add_namespace(netns("c1"))
+    for _ in range(2):
+        node.delete(netns=path)
+    assert node.leftovers() == {}
+
+
+def test_a_second_del_succeeds(node):
+    """CNI-032, K01."""
+    node.add()
+    node.delete()
+    node.delete()
+    assert node.leftovers() == {}
+
+
+def test_a_container_that_is_half_gone_is_deleted(node):
+    node.add()
+    node.remove(WorkloadEndpointKey("default", "node1-cni-c1-eth0"))
+    node.dataplane.disconnect(netns("c1"), "eth0", node.call().deadline)
+    node.delete()
+    assert node.leftovers() == {}
+
+
+def test_an_endpoint_that_another_del_deletes_first_is_fine(node):
+    node.add()
+    with node.rival("delete", WorkloadEndpointKey, node.remove):
+        node.delete()
+    assert node.leftovers() == {}
+    assert "The endpoint is gone already endpoint=WorkloadEndpoint(default/node1-cni-c1-eth0)" in node.log.shown(
+        "debug"
+    )
+
+
+def test_an_endpoint_is_deleted_at_whatever_revision(node):
+    """spec: cni-plugin 6.2, step 2."""
+    node.add()
+    with node.rival("delete", WorkloadEndpointKey, node.touch):
+        node.delete()
+    assert node.leftovers() == {}
+
+
+# --- refused ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ready", [False, None])
+def test_a_cluster_that_is_not_ready_keeps_everything(node, ready):
+    """CNI-011."""
+    node.add()
+    before = node.leftovers()
+    node.set_ready(ready=ready)
+    assert refusal(node) == "Calico is currently not ready to process requests"
+    assert node.leftovers() == before
+
+
+def test_a_cluster_without_information_is_refused(node):
+    """CNI-013."""
+    node.add()
+    node.remove(ClusterInformationKey("default"))
+    assert refusal(node).startswith("error getting ClusterInformation: resource does not exist")
+    assert node.host_links() == ["calic1"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"nodename_file": "/x"}, "stat /x: no such file or directory"),
+        ({"args": CniArgs(pod_name="p", pod_namespace="n")}, "K8S_POD_NAME and K8S_POD_NAMESPACE"),
+        ({"netns": "/proc/self/ns/net"}, "plugin's netns and netns from CNI_NETNS"),
+        ({"ifname": "eth-"}, "error constructing WorkloadEndpoint name"),
+    ],
+)
+def test_what_add_refuses_del_refuses_before_anything_is_done(node, fields, text):
+    """G2: a DEL in the plugin's own namespace would delete the host's device."""
+    node.add()
+    before = node.leftovers()
+    assert refusal(node, **fields).startswith(text)
+    assert node.leftovers() == before
+
+
+def test_what_only_add_needs_is_not_asked_for(node):
+    """spec: cni-plugin 6.1."""
+    node.add()
+    node.delete(require_mtu_file=True, device_type="foo", readiness_gates=("http://never/",))
+    assert node.leftovers() == {}
+
+
+# --- a datastore that is away ----------------------------------------------------------------------------------------
+
+
+def test_k02_the_device_goes_at_once_and_a_second_del_releases_the_rest(node):
+    """K02."""
+    node.add()
+    node.fail("fetch", ClusterInformationKey)
+    assert refusal(node, Unavailable) == "error getting ClusterInformation: the datastore is away"
+    assert (node.host_links(), node.pod_links()) == ([], [])
+    node.heal()
+    assert node.holders() == {"10.244.0.128": "net1.c1"}
+    node.delete()
+    assert node.leftovers() == {}
+
+
+def test_k02_a_datastore_that_cannot_even_be_opened_is_away_as_well(node):
+    """K02."""
+
+    def opening():
+        raise Unavailable("no such server")
+
+    node.add()
+    with pytest.raises(Unavailable, match="no such server"):
+        delete_workload(node.call("DEL"), node.runtime(datastore=opening))
+    assert node.host_links() == []
+
+
+def test_k02_an_outage_is_told_within_ten_seconds(node):
+    """K02: the datastore has eight seconds for its first answer."""
+
+    class Silent(type(node.datastore)):
+        def fetch(self, *needs, deadline):
+            node.clock.sleep(deadline.left(node.clock.monotonic()))
+            raise Expired("the datastore")
+
+    with pytest.raises(Unavailable):
+        delete_workload(node.call("DEL", seconds=60), node.runtime(datastore=lambda: Silent(node.clock)))
+    assert node.clock.monotonic() == 8
+
+
+def test_k02_the_outage_is_told_even_if_the_device_cannot_be_removed(node):
+    """K02: the runtime must get the code that makes it try again."""
+    node.add()
+    call = node.call("DEL", seconds=5)
+    node.fail("fetch", ClusterInformationKey)
+    node.clock.advance(6)  # the dataplane, too, is past the deadline
+    with pytest.raises(Unavailable, match="error getting ClusterInformation"):
+        delete_workload(call, node.runtime())
+    assert [line for line in node.log.shown("error") if line.startswith("DEL could not remove the device")]
+
+
+# --- a step that fails keeps no other from being tried ---------------------------------------------------------------
+
+
+def test_addresses_that_cannot_be_released_keep_nothing_else(node):
+    """spec: cni-plugin 6.2: the IPAM error is remembered."""
+    node.add()
+    node.fail("fetch", HandleKey)
+    assert refusal(node, Unavailable) == "the datastore is away"
+    node.heal()
+    assert set(node.leftovers()) == {"addresses", "handles"}
+    assert node.log.shown("error") == ["DEL could not release the addresses error=the datastore is away"]
+
+
+def test_an_ipam_error_keeps_its_code(node):
+    node = OneNode(own_ipam=False)
+    node.plugin.fails("host-local", "DEL", Refused("no", 100, "why"))
+    with pytest.raises(Refused) as caught:
+        node.delete(ipam=HOST_LOCAL)
+    assert (caught.value.code, caught.value.details) == (100, "why")
+
+
+def test_an_endpoint_that_cannot_be_deleted_keeps_nothing_else_and_is_told_first(node):
+    node.add()
+    node.fail("delete", WorkloadEndpointKey, Unauthorized("no"))
+    assert refusal(node, Unauthorized) == "connection is unauthorized: no"
+    assert set(node.leftovers()) == {"endpoints"}
+
+
+def test_the_endpoints_failure_is_told_before_the_addresses_failure(node):
+    node.add()
+
+    def hook(verb, key):
+        if isinstance(key, WorkloadEndpoints):
+            raise Unauthorized("endpoint")
+        if isinstance(key, (HandleKey, BlockKey)):
+            raise Unavailable("addresses")
+
+    node.datastore.before = hook
+    assert refusal(node, Unauthorized) == "connection is unauthorized: endpoint"
+    assert node.host_links() == []
+
+
+def test_past_the_deadline_all_steps_are_tried_and_a_repeated_del_finishes():
+    node = OneNode(own_ipam=False)
+    node.plugin.answers("host-local", Result(ips=(ResultIp(Cidr.parse("10.22.0.7/16")),)))
+    node.add(ipam=HOST_LOCAL)
+    node.plugin.takes("host-local", 5)
+    assert refusal(node, Expired, ipam=HOST_LOCAL, seconds=3).startswith("deadline exceeded while waiting for")
+    assert [line.partition(" error=")[0] for line in node.log.shown("error")] == [
+        "DEL could not release the addresses",
+        "DEL could not delete the endpoint",
+        "DEL could not remove the device",
+    ]
+    node.plugin.takes("host-local", 0)
+    node.delete(ipam=HOST_LOCAL)
+    assert node.leftovers() == {}

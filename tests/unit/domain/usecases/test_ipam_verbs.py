@@ -1,0 +1,361 @@
+"""The IPAM plugin's verbs, and `calico -t` (spec: ipam 3 to 5; CNI-028; LIB-200; recording `connection-test`)."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.cni.errors import CniError
+from domain.cni.netconf import IpamSettings, KubernetesSettings, NetConf, PolicySettings
+from domain.cni.request import CniArgs
+from domain.ipam.address import Address, Cidr
+from domain.ipam.errors import BlockLimitReached, IpamError
+from domain.ipam.handle import Handle
+from domain.moment import go_string
+from domain.usecases import test_connection as connection
+from domain.usecases.assign_addresses import assign_addresses
+from domain.usecases.check_addresses import check_addresses
+from one_node import NODE, OneNode
+from ports.datastore import ClusterInformationKey, HandleKey
+from ports.deadline import Deadline
+from ports.errors import Expired, Unavailable
+
+POD = CniArgs(pod_name="web-0", pod_namespace="shop")
+BLOCK4, BLOCK6 = "10.244.0.128/26", "fd00:10:244::80/122"
+
+
+@pytest.fixture
+def node():
+    return OneNode()
+
+
+def ipam(**fields) -> IpamSettings:
+    return IpamSettings(type="calico-ipam", **fields)
+
+
+def assigned(node, container: str = "c1", **fields) -> list[str]:
+    result = node.assign(container, **fields)
+    assert [route.dst for route in result.routes] == [ip.address for ip in result.ips]
+    assert (result.interfaces, [ip.gateway for ip in result.ips]) == ((), [None] * len(result.ips))
+    return [str(ip.address) for ip in result.ips]
+
+
+def refusal(node, kind: type[Exception] = IpamError, **fields) -> str:
+    held = node.holders()
+    with pytest.raises(kind) as caught:
+        node.assign(**fields)
+    assert node.holders() == held
+    assert node.counts_match()
+    assert not node.lock.held_now
+    return str(caught.value)
+
+
+# --- ADD, automatic --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, ["10.244.0.128/26"]),
+        ({"assign_ipv4": "true"}, ["10.244.0.128/26"]),
+        ({"assign_ipv6": "true"}, ["10.244.0.128/26", "fd00:10:244::80/122"]),
+        ({"assign_ipv4": "false", "assign_ipv6": "true"}, ["fd00:10:244::80/122"]),
+        ({"assign_ipv4": "", "assign_ipv6": ""}, ["10.244.0.128/26"]),
+    ],
+)
+def test_the_configuration_says_which_versions_are_assigned(node, settings, expected):
+    assert assigned(node, ipam=ipam(**settings)) == expected
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"assign_ipv4": "false"}, "ipam.assign_ipv4 and ipam.assign_ipv6 are both off: there is nothing to assign"),
+        ({"assign_ipv4": "FALSE"}, 'ipam.assign_ipv4 must be "true" or "false", not "FALSE"'),
+        ({"assign_ipv6": "yes"}, 'ipam.assign_ipv6 must be "true" or "false", not "yes"'),
+    ],
+)
+def test_a_configuration_that_asks_for_nothing_or_for_nonsense_is_refused(node, settings, text):
+    assert refusal(node, CniError, ipam=ipam(**settings)) == text
+
+
+def test_the_holder_is_described_under_the_networks_handle(node):
+    """CNI-028."""
+    before = node.clock.now()
+    node.assign()
+    holder = node.block(BLOCK4).holder(0)
+    assert holder.handle == "net1.c1"
+    assert set(holder.secondary) == {"node", "timestamp"}
+    assert holder.secondary["node"] == NODE
+    assert holder.secondary["timestamp"][:19] == go_string(before)[:19]
+
+
+def test_a_pod_is_described_too(node):
+    node.assign(args=POD)
+    holder = node.block(BLOCK4).holder(0)
+    assert list(holder.secondary) == ["namespace", "node", "pod", "timestamp"]
+    assert (holder.secondary["namespace"], holder.secondary["pod"]) == ("shop", "web-0")
+
+
+def test_two_adds_of_one_container_hold_two_addresses_on_one_handle(node):
+    """spec: ipam 3.2: ADD is not idempotent."""
+    assert [assigned(node), assigned(node)] == [["10.244.0.128/26"], ["10.244.0.129/26"]]
+    assert node.counts() == {"net1.c1": {BLOCK4: 2}}
+
+
+def test_the_work_is_done_under_the_host_lock(node):
+    held = []
+    node.datastore.before = lambda verb, _key: held.append(node.lock.held_now) if verb != "fetch" else None
+    node.assign()
+    node.release()
+    assert held == [True] * len(held)
+    assert held != []
+    assert node.lock.given == [True, True]
+
+
+def test_a_lock_that_is_held_elsewhere_only_delays(node):
+    """L03."""
+    node.lock.hold_elsewhere()
+    assert assigned(node, seconds=60) == ["10.244.0.128/26"]
+    assert node.clock.monotonic() == 20
+
+
+# --- pools -----------------------------------------------------------------------------------------------------------
+
+
+def test_pools_are_asked_for_by_range_or_by_name(node):
+    """C06: whatever the spelling."""
+    node.add_pool("extra", "10.99.0.1/24")
+    for number, text in enumerate(("extra", "10.99.0.0/24", "10.99.0.77/24")):
+        (found,) = assigned(node, f"c{number}", ipam=ipam(ipv4_pools=(text,)))
+        assert Cidr.parse(found).network in Cidr.parse("10.99.0.0/24")
+
+
+def test_pools_of_both_versions_are_asked_for_independently(node):
+    node.add_pool("four", "10.99.0.0/26")
+    node.add_pool("six", "FD99::1/122")
+    settings = ipam(assign_ipv6="true", ipv4_pools=("four",), ipv6_pools=("fd99:0::/122",))
+    assert assigned(node, ipam=settings) == ["10.99.0.0/26", "fd99::/122"]
+    assert assigned(node, "c2", ipam=ipam(assign_ipv6="true", ipv4_pools=("four",))) == ["10.99.0.1/26", "fd99::1/122"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"ipv4_pools": ("foo",)}, 'error parsing pool "foo": invalid CIDR address: foo'),
+        ({"ipv4_pools": ("fd00::/64",)}, '"fd00::" isn\'t a IPv4 address'),
+        ({"ipv6_pools": ("10.0.0.0/8",)}, '"10.0.0.0" isn\'t a IPv6 address'),
+        ({"ipv4_pools": ("pool1",)}, '"fd00:10:244::" isn\'t a IPv4 address'),
+        ({"ipv4_pools": ("broken",)}, 'error parsing pool "broken": invalid CIDR address: nonsense'),
+        ({"ipv4_pools": ("10.9.0.0/16",)}, "the given pool (10.9.0.0/16) does not exist, or is not enabled"),
+    ],
+)
+def test_a_pool_that_cannot_be_used_is_named(node, settings, text):
+    """spec: ipam 3.2, 7."""
+    node.add_pool("broken", "nonsense")
+    assert refusal(node, ipam=ipam(**settings)).startswith(text)
+
+
+def test_without_pools_in_the_configuration_none_are_looked_up(node):
+    node.assign()
+    fetches = node.datastore.calls["fetch"]
+    node.assign("c2", ipam=ipam(ipv4_pools=("pool0",)))
+    node.assign("c3")
+    assert node.datastore.calls["fetch"] - fetches == 2 * 2 + 1
+
+
+# --- namespaces ------------------------------------------------------------------------------------------------------
+
+
+def namespaced(node) -> None:
+    node.add_pool("pool0", "10.244.0.0/24", namespace_selector="team == 'a'")
+    node.cluster.namespaces = {"shop": {"team": "a"}, "default": {"team": "b"}}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"kubernetes": KubernetesSettings(kubeconfig="/etc/kubeconfig")},
+        {"policy": PolicySettings(type="k8s")},
+    ],
+)
+def test_where_a_cluster_is_configured_the_namespaces_labels_decide(node, fields):
+    namespaced(node)
+    assert assigned(node, args=POD, **fields) == ["10.244.0.128/26"]
+    assert refusal(node, **fields).startswith("no configured Calico pools for node node1")
+
+
+def test_without_one_no_namespace_is_looked_up(node):
+    assert node.cluster.namespaces is None  # asking it would fail
+    assert assigned(node) == ["10.244.0.128/26"]
+
+
+def test_a_namespace_that_is_not_there_is_named(node):
+    node.cluster.namespaces = {}
+    text = refusal(node, CniError, args=POD, policy=PolicySettings(type="k8s"))
+    assert text.startswith("failed to get namespace shop: resource does not exist: Namespace(shop)")
+
+
+def test_a_cluster_that_is_not_configured_is_an_error(node):
+    text = refusal(node, CniError, policy=PolicySettings(type="k8s"))
+    assert text.startswith("failed to get namespace default: invalid configuration: no configuration has been provided")
+
+
+def test_a_cluster_that_is_away_makes_the_runtime_try_again(node):
+    class Away:
+        def namespace_labels(self, _name, _deadline):
+            raise Unavailable("no route")
+
+    node.cluster = Away()
+    assert refusal(node, Unavailable, policy=PolicySettings(type="k8s")) == "no route"
+
+
+# --- what does not go well -------------------------------------------------------------------------------------------
+
+
+def test_a_version_that_comes_back_short_fails_the_call_and_gives_the_other_back(node):
+    """spec: ipam 3.2, step 6."""
+    node.add_pool("pool1", "fd00:10:244::/128", block_size=128)
+    node.add_block("fd00:10:244::/128", None, ("x", 1), state="")
+    node.put(HandleKey("x"), Handle({Cidr.parse("fd00:10:244::/128"): 1}))
+    text = refusal(node, ipam=ipam(assign_ipv6="true"))
+    assert text == (
+        "failed to request IPv6 addresses: Assigned 0 out of 1 requested IPv6 addresses; "
+        "No IPs available in pools: [fd00:10:244::/128]"
+    )
+
+
+def test_a_single_network_node_claims_one_block_only(node):
+    fields = {"windows_use_single_network": True, "ipam": ipam(ipv4_pools=("10.244.0.0/24",))}
+    node.add_block(BLOCK4, None, ("x", 64))
+    for text in ("10.244.0.192/26",):
+        node.add_block(text)
+    for number in range(64):
+        node.assign(f"d{number}", **fields)
+    with pytest.raises(BlockLimitReached) as caught:
+        node.assign("d64", **fields)
+    assert caught.value.limit == 1
+
+
+def test_an_answer_that_cannot_be_delivered_gives_the_addresses_back(node):
+    undo = node.undo()
+    assign_addresses(node.call(ipam=ipam(assign_ipv6="true")), node.runtime(), undo)
+    assert len(node.holders()) == 2
+    undo.run()
+    assert (node.holders(), node.counts()) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"netns": "/proc/self/ns/net"}, "plugin's netns and netns from CNI_NETNS"),
+        ({"ifname": "eth-"}, "error constructing WorkloadEndpoint name"),
+    ],
+)
+def test_add_and_del_refuse_the_same_calls(node, fields, text):
+    assert refusal(node, CniError, **fields).startswith(text)
+    with pytest.raises(CniError, match=text):
+        node.release(**fields)
+
+
+# --- ADD, one particular address -------------------------------------------------------------------------------------
+
+
+def wanted(text: str) -> CniArgs:
+    return CniArgs(ip=Address.parse(text))
+
+
+def test_a_requested_address_is_answered_alone(node):
+    """spec: ipam 3.1."""
+    assert assigned(node, args=wanted("10.244.0.5")) == ["10.244.0.5/32"]
+    assert assigned(node, "c2", args=wanted("fd00:10:244::5")) == ["fd00:10:244::5/128"]
+    assert node.holders() == {"10.244.0.5": "net1.c1", "fd00:10:244::5": "net1.c2"}
+
+
+def test_a_requested_address_is_given_back_when_the_answer_cannot_be_delivered(node):
+    undo = node.undo()
+    assign_addresses(node.call(args=wanted("10.244.0.5")), node.runtime(), undo)
+    undo.run()
+    assert (node.holders(), node.counts()) == ({}, {})
+
+
+def test_a_requested_address_that_is_taken_stays_its_holders(node):
+    """G15: the failed call does not free the running container's address either."""
+    node.assign(args=wanted("10.244.0.5"))
+    for container in ("c1", "c2"):
+        assert "already assigned" in refusal(node, container=container, args=wanted("10.244.0.5"))
+    assert node.holders() == {"10.244.0.5": "net1.c1"}
+
+
+# --- DEL -------------------------------------------------------------------------------------------------------------
+
+
+def test_del_frees_whatever_the_container_holds(node):
+    """spec: ipam 5: `IP` is ignored."""
+    node.assign(ipam=ipam(assign_ipv6="true"))
+    node.assign(args=wanted("10.244.0.5"))
+    node.assign("c2")
+    node.release(args=wanted("10.244.0.77"))
+    assert set(node.holders().values()) == {"net1.c2"}
+    assert node.counts() == {"net1.c2": {"10.244.0.0/26": 1}}
+
+
+def test_del_of_a_container_that_holds_nothing_succeeds_and_says_so_in_the_log(node):
+    """K01."""
+    node.release()
+    assert node.log.shown("warning") == ["Asked to release a container that holds no address handle=net1.c1"]
+
+
+def test_other_networks_addresses_of_the_container_stay(node):
+    node.assign(name="net1")
+    node.assign(name="net2")
+    node.release(name="net1")
+    assert set(node.holders().values()) == {"net2.c1"}
+
+
+@pytest.mark.parametrize(("args", "legacy"), [(CniArgs(), "c1"), (POD, "shop.web-0")])
+def test_handles_of_old_versions_are_released_where_there_is_no_other(node, args, legacy):
+    node.add_block(BLOCK4, None, (legacy, 1))
+    node.put(HandleKey(legacy), Handle({Cidr.parse(BLOCK4): 1}))
+    node.release(args=args)
+    assert (node.holders(), node.counts()) == ({}, {})
+    assert node.log.shown("warning") == []
+
+
+def test_a_del_that_cannot_reach_the_datastore_lets_go_of_the_lock(node):
+    node.assign()
+    node.fail("fetch", HandleKey)
+    with pytest.raises(Unavailable):
+        node.release()
+    assert not node.lock.held_now
+
+
+# --- CHECK and -t ----------------------------------------------------------------------------------------------------
+
+
+def test_check_has_nothing_to_compare(node):
+    check_addresses(node.call("CHECK"), node.runtime())
+    assert node.log.shown("debug") == ["IPAM CHECK has nothing to compare container=c1"]
+
+
+def test_a_ready_cluster_passes_the_connection_test(node):
+    connection.test_connection(NetConf(), node.runtime(), Deadline(60.0))
+
+
+def test_the_connection_test_says_what_add_would_say(node):
+    node.set_ready(ready=False)
+    with pytest.raises(CniError, match="Calico is currently not ready to process requests"):
+        connection.test_connection(NetConf(), node.runtime(), Deadline(60.0))
+    node.remove(ClusterInformationKey("default"))
+    with pytest.raises(CniError, match="error getting ClusterInformation"):
+        connection.test_connection(NetConf(), node.runtime(), Deadline(60.0))
+
+
+def test_the_connection_test_waits_two_seconds(node):
+    class Silent(type(node.datastore)):
+        def fetch(self, *needs, deadline):
+            node.clock.sleep(deadline.left(node.clock.monotonic()))
+            raise Expired("the datastore")
+
+    with pytest.raises(Unavailable, match="error getting ClusterInformation: deadline exceeded"):
+        connection.test_connection(NetConf(), node.runtime(datastore=lambda: Silent(node.clock)), Deadline(60.0))
+    assert node.clock.monotonic() == 2
