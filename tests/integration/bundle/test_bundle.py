@@ -186,7 +186,7 @@ def test_an_update_that_is_killed_at_any_moment_leaves_a_working_program(
         bundle(project, "build", "--lock", project / "requirements.lock", tmp_path / "other")
     finally:
         changed.write_text(original)
-    chance = random.Random(20)  # noqa: S311 - any moments will do
+    chance = random.Random(20)
     for turn in range(12):
         source = (tmp_path / "other", built)[turn % 2]
         command = [sys.executable, project / "packaging" / "bundle.py", "install", source, target]
