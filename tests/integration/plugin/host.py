@@ -7,6 +7,7 @@ in there is the test's, and "nothing is left" can be asked of the whole of it.
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -81,10 +82,18 @@ class Host:
         self.folder = folder
         self.undo = undo
         self.net = Namespace("host", undo)
+        self._own_devices = self.net.names()  # lo, and what some kernels put into every namespace
         self.database = folder / "datastore.db"
         self.store = Store(self.database)
         self.ipam: dict[str, Any] = {"type": "calico-ipam"}
         self.log = folder / "cni.log"
+
+    @staticmethod
+    def tool(name: str) -> Path:
+        """Where a program of the system is."""
+        found = shutil.which(name)
+        assert found, name
+        return Path(found)
 
     def use_host_local(self, subnet: str = "10.0.0.0/8") -> None:
         self.ipam = {"type": "host-local", "subnet": subnet, "dataDir": str(self.folder / "networks")}
@@ -130,14 +139,19 @@ class Host:
         environment: dict[str, str],
         *arguments: str,
         program: str | Path = "calico",
-        stdin: int | None = subprocess.PIPE,
+        through: str = "",
         **options: Any,
     ) -> subprocess.Popen[bytes]:
-        """Start an executable in the host's namespace, as a runtime would; it is killed if the test ends before it."""
+        """Start an executable in the host's namespace, as a runtime would; it is killed if the test ends before it.
+
+        `through` is shell text that ends in `exec "$@"`: it prepares the process that becomes the executable.
+        """
         path = program if isinstance(program, Path) else self.bin / program
-        words = ["/usr/bin/nsenter", f"--net={self.net.path}", "--", str(path), *arguments]
-        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-        process = subprocess.Popen(words, env=environment, stdin=stdin, **options)
+        words = ["/usr/bin/nsenter", f"--net={self.net.path}", "--"]
+        words += ["/usr/bin/unshare", "--mount", "/bin/sh", "-ec", through, "sh"] if through else []
+        words += [str(path), *arguments]
+        options = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | options
+        process = subprocess.Popen(words, env=environment, **options)
         self.undo.callback(stop, process)
         return process
 
@@ -148,10 +162,17 @@ class Host:
         return Answer(process.returncode, (out or b"").decode(), (err or b"").decode())
 
     def call(
-        self, verb: str, container: Container, program: str = "calico", args: str | None = None, **more: Any
+        self,
+        verb: str,
+        container: Container,
+        program: str = "calico",
+        args: str | None = None,
+        through: str = "",
+        **more: Any,
     ) -> Answer:
+        """`more` is netconf's; `args` is CNI_ARGS."""
         environment = self.environment(verb, container, CNI_ARGS=args)
-        return self.raw(environment, json.dumps(self.netconf(**more)), program=program)
+        return self.raw(environment, json.dumps(self.netconf(**more)), program=program, through=through)
 
     def add(self, container: Container, **more: Any) -> Answer:
         return self.call("ADD", container, **more)
@@ -160,8 +181,8 @@ class Host:
         return self.call("DEL", container, **more)
 
     def devices(self) -> set[str]:
-        """Every link of the host but lo and those that the kernel makes in each namespace."""
-        return {name for name in self.net.names() if name.startswith(("cali", "sali", "veth", "eth", "tmp"))}
+        """The links that have appeared since the host is there."""
+        return self.net.names() - self._own_devices
 
     def left(self) -> dict[str, Any]:
         """What calls have left: devices, routes, records of endpoints and addresses, holders of the lock."""

@@ -7,7 +7,6 @@ tried with both `calico-ipam` and `host-local`.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from subprocess import DEVNULL
 from typing import Any
 
@@ -295,7 +294,7 @@ def test_cni_033_a_route_that_is_there_already_is_tolerated(own: Host) -> None:
     rival_was_first = False
     for _ in range(10):
         words = ("-force", "-batch", str(commands))
-        rival = own.start({}, *words, program=Path("/bin/ip"), stdin=None, stdout=DEVNULL, stderr=DEVNULL)
+        rival = own.start({}, *words, program=own.tool("ip"), stdin=None, stdout=DEVNULL, stderr=DEVNULL)
         own.add(container, args=f"IP={address}").result()
         (route,) = own.net.routes(4, "dev", container.host_name)
         rival.kill()
