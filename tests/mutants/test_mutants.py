@@ -28,24 +28,21 @@ MUTANTS = {
     ),
     "the handle is counted down before the block is written": (
         STEPS + "free_addresses.py",
-        "        freed = _free_in_block(work, cidr, cooldown, _Held(handle, counted))\n",
-        (
-            "        decrement(work, handle, cidr, counted)\n"
-            "        freed = _free_in_block(work, cidr, cooldown, _Held(handle, counted))\n"
-        ),
+        "        freed = len(free_in_block(",
+        "        decrement(work, handle, cidr, counted)\n        freed = len(free_in_block(",
     ),
     "an affinity is confirmed whoever owns the block": (
         STEPS + "claim_block.py",
         (
             "        if found.record.affinity != str(key.owner):\n"
             "            drop_affinity(work, affinity)\n"
-            "            raise NotOurs from None\n"
+            "            raise _claimed_elsewhere(found.record) from None\n"
         ),
         "",
     ),
     "a block is not rewritten when a handle is struck off": (
         STEPS + "free_addresses.py",
-        "        if not ordinals and not chosen.expected:\n",
+        "        if not ordinals and not expected:\n",
         "        if not ordinals:\n",
     ),
     "a handle is struck off whatever has happened to it": (

@@ -3,20 +3,25 @@
 The affinity comes first so that a death in between leaves a lead to the block; it is confirmed last because routing
 trusts only confirmed ones. The block's own `affinity` field decides who won a race.
 
+Giving up goes the other way: affinity `pendingDeletion`, block deleted or detached, affinity deleted.
+
 Invariant: no affinity is confirmed unless the block names the same owner.
 """
 
 from __future__ import annotations
 
-from domain.ipam.affinity import CONFIRMED, PENDING, Affinity
+from domain.ipam.affinity import CONFIRMED, PENDING, PENDING_DELETION, Affinity
 from domain.ipam.block import new_block
+from domain.ipam.errors import IpamError
 from domain.moment import rfc3339
 from domain.usecases.steps.guarded_write import LEAVE, guarded_write
 from ports.datastore import AffinityKey, BlockKey
-from ports.errors import AlreadyExists, Conflict, Missing, PortError
+from ports.errors import AlreadyExists, Conflict, Expired, Missing, PortError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from domain.ipam.address import Cidr
     from domain.ipam.affinity import Owner
     from domain.ipam.block import Block
@@ -24,9 +29,22 @@ if TYPE_CHECKING:
     from domain.usecases.steps.work import Work
     from ports.datastore import Stored
 
+    R = TypeVar("R")
+
 
 class NotOurs(Exception):
-    """Somebody else owns the block, or took it while we claimed it."""
+    """Somebody else owns the block. Text: `<block> already claimed by host:node2`."""
+
+
+class Overtaken(NotOurs):
+    """The block or its affinity changed while we claimed it; trying again may help. Text: `update conflict: <key>`."""
+
+    def __init__(self, key: object) -> None:
+        super().__init__(f"update conflict: {key}")
+
+
+def _claimed_elsewhere(block: Block) -> NotOurs:
+    return NotOurs(f"{block.cidr} already claimed by {block.affinity or 'nobody'}")
 
 
 def claim_block(work: Work, owner: Owner, cidr: Cidr) -> Stored[Block]:
@@ -46,12 +64,12 @@ def _pending(work: Work, key: AffinityKey) -> Stored[Affinity]:
     try:
         return work.datastore.create(key, Affinity(PENDING), work.deadline)
     except AlreadyExists:
-        return _kept(guarded_write(work, key, pending))
+        return _kept(key, guarded_write(work, key, pending))
 
 
-def _kept(stored: Stored[Affinity] | None) -> Stored[Affinity]:
+def _kept(key: object, stored: Stored[Affinity] | None) -> Stored[Affinity]:
     if stored is None:
-        raise NotOurs
+        raise Overtaken(key)
     return stored
 
 
@@ -67,17 +85,17 @@ def create_block(work: Work, affinity: Stored[Affinity]) -> Stored[Block]:
     except AlreadyExists:
         found = work.datastore.get(BlockKey(key.cidr), work.deadline)
         if found is None:
-            raise NotOurs from None
+            raise Overtaken(BlockKey(key.cidr)) from None
         if found.record.affinity != str(key.owner):
             drop_affinity(work, affinity)
-            raise NotOurs from None
+            raise _claimed_elsewhere(found.record) from None
         block = found
     confirm(work, affinity)
     return block
 
 
 def confirm(work: Work, affinity: Stored[Affinity]) -> None:
-    """Write `confirmed`, or see that another process of our node has. `NotOurs` if the affinity is being dropped."""
+    """Write `confirmed`, or see that another process of our node has. `Overtaken` if the affinity is being dropped."""
     if affinity.record.state == CONFIRMED:
         return
     try:
@@ -85,7 +103,7 @@ def confirm(work: Work, affinity: Stored[Affinity]) -> None:
     except (Conflict, Missing):
         again = work.datastore.get(affinity.key, work.deadline)
         if again is None or again.record.state != CONFIRMED:
-            raise NotOurs from None
+            raise Overtaken(affinity.key) from None
 
 
 def drop_affinity(work: Work, affinity: Stored[Affinity]) -> None:
@@ -101,10 +119,10 @@ def block_behind(work: Work, affinity: Stored[Affinity], block: Stored[Block] | 
     key = affinity.key
     assert isinstance(key, AffinityKey)  # noqa: S101 - narrows the type
     if block is None:
-        return create_block(work, _kept(guarded_write(work, key, _back_to_pending, affinity)))
+        return create_block(work, _kept(key, guarded_write(work, key, _back_to_pending, affinity)))
     if block.record.affinity != str(key.owner):
         drop_affinity(work, affinity)
-        raise NotOurs
+        raise _claimed_elsewhere(block.record)
     if affinity.record.state in (CONFIRMED, ""):
         return block
     return _reconfirm(work, affinity, block)
@@ -115,11 +133,11 @@ def _reconfirm(work: Work, affinity: Stored[Affinity], block: Stored[Block]) -> 
 
     The block is rewritten unchanged, so that a releaser that has read it loses its race.
     """
-    pending = _kept(guarded_write(work, affinity.key, _back_to_pending, affinity))
+    pending = _kept(affinity.key, guarded_write(work, affinity.key, _back_to_pending, affinity))
     try:
         block = rewrite(work, block, block.record)
     except (Conflict, Missing):
-        raise NotOurs from None
+        raise Overtaken(block.key) from None
     confirm(work, pending)
     return block
 
@@ -134,25 +152,55 @@ def rewrite(work: Work, stored: Stored[Block], record: Block) -> Stored[Block]:
     return work.datastore.update(stored.key, written, stored.revision, work.deadline)
 
 
-def release_claim(work: Work, owner: Owner, cidr: Cidr, *, sequence: int | None = None) -> bool:
-    """Give up an empty block: affinity `pendingDeletion`, block deleted, affinity deleted. Says whether it is gone.
+def give_up_block(work: Work, owner: Owner, cidr: Cidr, *, must_be_empty: bool, sequence: int | None = None) -> None:
+    """Undo a claim: an empty block is deleted, another one left without an owner to those who hold its addresses.
 
-    Nothing happens when the block is not empty, is not the owner's, or (with `sequence`) has changed.
+    IpamError if it is not empty though it must be, or if (with `sequence`) it has changed; Missing without affinity or
+    block; NotOurs for somebody else's block, whose stale affinity is then deleted; Conflict if either record changes
+    meanwhile, which leaves the affinity `pendingDeletion` at most: the owner's next allocation confirms it again.
     """
+    if not owner.name:
+        raise IpamError("Hostname must be specified to release block affinity")
     affinity, block = work.datastore.fetch(AffinityKey(owner, cidr), BlockKey(cidr), deadline=work.deadline)
-    if affinity is None or block is None:
-        return False
+    if affinity is None:
+        raise Missing(AffinityKey(owner, cidr))
+    if block is None:
+        raise Missing(BlockKey(cidr))
+    if sequence not in (None, block.record.sequence):
+        raise IpamError("IPAM block updated since we last read it")
     if block.record.affinity not in (None, str(owner)):
         drop_affinity(work, affinity)
-        return False
-    if not block.record.is_empty() or sequence not in (None, block.record.sequence):
-        return False
+        raise _claimed_elsewhere(block.record)
+    if must_be_empty and not block.record.is_empty():
+        raise IpamError(f"block '{cidr}' is not empty")
+    leaving = affinity.record.replace(state=PENDING_DELETION)
+    marked = work.datastore.update(affinity.key, leaving, affinity.revision, work.deadline)
+    if block.record.is_empty():
+        _delete(work, block)
+    else:
+        rewrite(work, block, block.record.replace(affinity=None, claimed_at=None))
+    _delete(work, marked)
+
+
+def _delete(work: Work, stored: Stored[R]) -> None:
     try:
-        marked = work.datastore.update(
-            affinity.key, affinity.record.replace(state="pendingDeletion"), affinity.revision, work.deadline
-        )
-        work.datastore.delete(block.key, block.revision, work.deadline)
-    except (Conflict, Missing):
+        work.datastore.delete(stored.key, stored.revision, work.deadline)
+    except Missing:
+        return
+
+
+def release_claim(work: Work, owner: Owner, cidr: Cidr, *, sequence: int | None = None) -> bool:
+    """Give up a block if it is empty, the owner's, and (with `sequence`) unchanged. Says whether it is gone.
+
+    Nobody depends on it, so whatever fails is left for another time; only the end of the call's time is raised.
+    """
+    try:
+        give_up_block(work, owner, cidr, must_be_empty=True, sequence=sequence)
+    except (NotOurs, IpamError, Conflict, Missing):
         return False
-    drop_affinity(work, marked)
+    except Expired:
+        raise
+    except PortError as error:
+        work.log.warning("Could not give up an empty block", block=cidr, error=error)
+        return False
     return True

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from domain.ipam.affinity import Owner
 from domain.ipam.pools import deselects, enabled_pools, pool_of
-from domain.ipam.request import Taken
 from domain.usecases.steps.claim_block import release_claim
 from domain.usecases.steps.count_handle import decrement
 from domain.usecases.steps.guarded_write import DELETE, LEAVE, guarded_write, write_once
-from domain.value import Value
 from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPPools, NodeKey
 from ports.errors import Conflict, Missing, PortError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from domain.ipam.address import Cidr
-    from domain.ipam.block import Block
+    from domain.ipam.block import Attribute, Block
     from domain.ipam.handle import Handle
+    from domain.ipam.request import Taken
     from domain.usecases.steps.guarded_write import Delete, Leave
     from domain.usecases.steps.work import Work
     from ports.datastore import Stored
@@ -41,7 +42,7 @@ def free_handle(work: Work, handle: str) -> bool:
     cooldown = config.record.cooldown_seconds if config else 0
     latest: Stored[Handle] | None = stored
     for cidr, counted in stored.record.blocks.items():
-        freed = _free_in_block(work, cidr, cooldown, _Held(handle, counted))
+        freed = len(free_in_block(work, cidr, cooldown, lambda block: block.held_by(handle), expected=counted))
         try:
             latest = _strike(work, latest, cidr)
         except (Conflict, Missing):
@@ -50,16 +51,6 @@ def free_handle(work: Work, handle: str) -> bool:
     if not stored.record.blocks:
         guarded_write(work, HandleKey(handle), _delete_if_bare, stored)
     return True
-
-
-class _Held(Value):
-    """Chooses what a handle holds in a block; `expected` is how much the handle counts there."""
-
-    handle: str
-    expected: int
-
-    def __call__(self, block: Block) -> tuple[int, ...]:
-        return block.held_by(self.handle)
 
 
 def _strike(work: Work, handle: Stored[Handle] | None, cidr: Cidr) -> Stored[Handle] | None:
@@ -74,55 +65,61 @@ def _delete_if_bare(found: Handle | None) -> Delete | Leave:
     return DELETE if found is not None and not found.blocks else LEAVE
 
 
-class _Exactly(Value):
-    """Chooses one allocation of this call, if the block still holds exactly it."""
-
-    handle: str
-    taken: Taken
-    expected: int = 0
-
-    def __call__(self, block: Block) -> tuple[int, ...]:
-        holder = block.holder(self.taken.ordinal)
-        if holder is None or holder.holder != self.handle:
-            return ()
-        same = block.sequences.get(self.taken.ordinal) == self.taken.sequence
-        return (self.taken.ordinal,) if same else ()
-
-
 def free_taken(work: Work, handle: str, taken: Taken) -> None:
     """Free one address that this call gave out, if it is still exactly that allocation."""
-    config = work.datastore.get(AllocationConfigKey(), work.deadline)
-    cooldown = config.record.cooldown_seconds if config else 0
-    freed = _free_in_block(work, taken.block, cooldown, _Exactly(handle, taken))
+
+    def exactly(block: Block) -> tuple[int, ...]:
+        holder = block.holder(taken.ordinal)
+        ours = holder is not None and holder.holder == handle
+        return (taken.ordinal,) if ours and block.sequences.get(taken.ordinal) == taken.sequence else ()
+
+    freed = free_in_block(work, taken.block, cooldown_seconds(work), exactly)
     if freed:
-        decrement(work, handle, taken.block, freed)
+        decrement(work, handle, taken.block, len(freed))
 
 
-def _free_in_block(work: Work, cidr: Cidr, cooldown: int, chosen: _Held | _Exactly) -> int:
-    """Free what `chosen` names; says how much. A block that is gone holds nothing."""
-    freed = 0
+def cooldown_seconds(work: Work) -> int:
+    """How long a released address stays taken."""
+    config = work.datastore.get(AllocationConfigKey(), work.deadline)
+    return config.record.cooldown_seconds if config else 0
+
+
+def free_in_block(
+    work: Work, cidr: Cidr, cooldown: int, chosen: Callable[[Block], tuple[int, ...]], *, expected: int = 0
+) -> Mapping[int, Attribute]:
+    """Free the ordinals that `chosen` names; returns who held each. A block that is gone holds nothing.
+
+    With `expected` the block is rewritten even if there is nothing to free. What `chosen` raises goes to the caller,
+    and nothing is written.
+    """
+    freed: dict[int, Attribute] = {}
 
     def release(found: Block | None) -> Block | Delete | Leave:
-        nonlocal freed
-        freed = 0
+        freed.clear()
         if found is None:
             return LEAVE
         now = work.clock.now()
         block = found.collect(now, cooldown)
         ordinals = chosen(block)
-        if not ordinals and not chosen.expected:
+        if not ordinals and not expected:
             return LEAVE
-        freed = len(ordinals)
-        after = block.release(ordinals, now, cooldown).replace(sequence=found.sequence + 1)
-        return DELETE if after.affinity is None and after.is_empty() else after
+        freed.update({ordinal: block.attributes[block.allocations[ordinal] or 0] for ordinal in ordinals})
+        return settled(found, block.release(ordinals, now, cooldown))
 
     left = guarded_write(work, BlockKey(cidr), release)
     if freed and left is not None and left.record.is_empty():
-        _give_up_if_deselected(work, left.record)
+        give_up_if_deselected(work, left.record)
     return freed
 
 
-def _give_up_if_deselected(work: Work, block: Block) -> None:
+def settled(found: Block, after: Block) -> Block | Delete:
+    """What to write over a block of which addresses were freed: an empty one that nobody owns is deleted."""
+    if after.affinity is None and after.is_empty():
+        return DELETE
+    return after.replace(sequence=found.sequence + 1)
+
+
+def give_up_if_deselected(work: Work, block: Block) -> None:
     """An empty block whose pool no longer selects its node goes back. A failure here costs nobody an address."""
     owner = Owner.parse(block.affinity or "")
     try:
