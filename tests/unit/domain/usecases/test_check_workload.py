@@ -208,6 +208,14 @@ def test_b04_a_previous_result_that_cannot_be_read_is_the_configurations_fault(n
     assert caught.value.message.startswith("prevResult cannot be read: ")
 
 
+@pytest.mark.parametrize("text", ["{}", '{"cniVersion": "1.0.0", "ips": []}'])
+def test_b04_a_previous_result_without_addresses_says_nothing_to_compare_with(node, text):
+    """B04."""
+    with pytest.raises(CniError, match="prevResult has no ips to compare with") as caught:
+        node.check(prev_result=text)
+    assert caught.value.code == 7
+
+
 # --- refused ---------------------------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from adapters.memory.node import MemoryNode
 from domain.cni.errors import CniError
 from domain.cni.netconf import IpamSettings, KubernetesSettings, NetConf, PolicySettings
 from domain.cni.request import CniArgs
@@ -14,10 +15,11 @@ from domain.moment import go_string
 from domain.usecases import test_connection as connection
 from domain.usecases.assign_addresses import assign_addresses
 from domain.usecases.check_addresses import check_addresses
+from domain.usecases.steps.upgrade_host import UPGRADED
 from one_node import NODE, OneNode
 from ports.datastore import ClusterInformationKey, HandleKey
 from ports.deadline import Deadline
-from ports.errors import Expired, Unavailable
+from ports.errors import Expired, Refused, Unavailable
 
 POD = CniArgs(pod_name="web-0", pod_namespace="shop")
 BLOCK4, BLOCK6 = "10.244.0.128/26", "fd00:10:244::80/122"
@@ -286,6 +288,37 @@ def test_a_requested_address_that_is_taken_stays_its_holders(node):
     assert node.holders() == {"10.244.0.5": "net1.c1"}
 
 
+def test_old_affinity_records_are_brought_up_to_date_once_before_a_requested_address(node):
+    """IPAM-019; spec: ipam 3.1, 13.4."""
+    node.assign()
+    assert UPGRADED not in node.node.files
+    node.assign("c2", args=wanted("10.244.0.5"))
+    assert node.node.files[UPGRADED] == ""
+    node.node.broken.add(UPGRADED)  # it exists, so it is not written again
+    node.assign("c3", args=wanted("10.244.0.6"))
+
+
+class Unwritable(MemoryNode):
+    def __init__(self, error: Exception) -> None:
+        super().__init__(NODE, {"/var/lib/calico/nodename": NODE})
+        self.error = error
+
+    def write(self, path, text):
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [Unavailable("no space left on device"), Refused("read-only file system")])
+def test_records_that_cannot_be_brought_up_to_date_end_the_call(node, error):
+    """IPAM-019."""
+    node.node = Unwritable(error)
+    assert refusal(node, type(error), args=wanted("10.244.0.5")) == f"failed to upgrade IPAM database: {error}"
+
+
+def test_the_nodes_own_addresses_are_left_alone(node):
+    node.node.own_addresses = (Address.parse("10.244.0.128"), Address.parse("192.0.2.1"))
+    assert assigned(node) == ["10.244.0.129/26"]
+
+
 # --- DEL -------------------------------------------------------------------------------------------------------------
 
 
@@ -310,6 +343,16 @@ def test_other_networks_addresses_of_the_container_stay(node):
     node.assign(name="net2")
     node.release(name="net1")
     assert set(node.holders().values()) == {"net2.c1"}
+
+
+def test_addresses_whose_handle_record_is_gone_are_freed_as_well(node):
+    """The blocks are the truth, the handle an index to them."""
+    node.assign(ipam=ipam(assign_ipv6="true"))
+    node.assign("c2")
+    node.remove(HandleKey("net1.c1"))
+    node.release()
+    assert node.holders() == {"10.244.0.129": "net1.c2"}
+    assert node.log.shown("warning") == ["Freed addresses whose handle record was gone handle=net1.c1"]
 
 
 @pytest.mark.parametrize(("args", "legacy"), [(CniArgs(), "c1"), (POD, "shop.web-0")])

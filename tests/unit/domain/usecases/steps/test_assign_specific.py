@@ -9,13 +9,15 @@ from domain.ipam.affinity import HOST, Owner
 from domain.ipam.block import Attribute
 from domain.ipam.config import AllocationConfig
 from domain.ipam.errors import IpamError, StillContended
+from domain.ipam.handle import Handle
 from domain.ipam.reservations import Reservation
 from domain.moment import SECOND, rfc3339
 from domain.resource import Metadata
 from domain.usecases.steps.assign_specific import assign_specific
+from domain.usecases.steps.free_addresses import free_handle
 from domain.usecases.steps.work import MAX_TRIES
 from one_node import NODE, OWNER, OneNode
-from ports.datastore import AllocationConfigKey, BlockKey, IPReservationKey
+from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPReservationKey
 from ports.errors import Unavailable
 
 OTHER = Owner(HOST, "node2")
@@ -120,6 +122,90 @@ def test_with_strict_affinity_the_block_must_be_the_nodes_own(node):
     assert refusal(node, "10.244.0.65") == "Attempt to assign from block 10.244.0.64/26 with no affinity"
     node.add_block("10.244.0.128/26")
     assert str(assign(node, "10.244.0.129").address) == "10.244.0.129"
+
+
+def test_the_refusal_names_the_pod_that_holds_the_address(node):
+    """L08, F05."""
+    holder = Attribute("net1.c9", {"pod": "web-0", "namespace": "shop", "node": "node2"})
+    node.put(KEY, node.add_block(BLOCK).record.take((5,), holder))
+    with pytest.raises(IpamError) as caught:
+        assign(node)
+    assert caught.value.details == "held by pod shop/web-0 on node node2, handle net1.c9"
+    node.put(KEY, node.block(BLOCK).take((6,), Attribute("net1.c8", {})))
+    with pytest.raises(IpamError) as caught:
+        assign(node, "10.244.0.6")
+    assert caught.value.details == ""
+
+
+@pytest.mark.parametrize(("cidr", "size"), [("10.99.0.0/16", 19), ("fd99::/64", 115)])
+def test_blocks_that_would_not_fit_in_a_record_are_the_configurations_fault(node, cidr, size):
+    """F20."""
+    node.add_pool("big", cidr, block_size=size)
+    with pytest.raises(IpamError, match=f"IPPool big has blockSize {size}, which for IPv. must be from") as caught:
+        assign(node, cidr.partition("/")[0])
+    assert caught.value.code == 7
+
+
+def test_with_a_limit_an_address_that_is_ours_already_is_the_answer(node):
+    """spec: ipam 10, step 3c."""
+    first = assign(node)
+    assert assign(node, max_per_handle=1) == first
+    assert node.counts() == {"net1.c1": {BLOCK: 1}}
+
+
+# --- taking over from an earlier sandbox -----------------------------------------------------------------------------
+
+POD = {"pod": "web-0", "namespace": "shop", "node": NODE}
+
+
+def sandbox(node, handle: str, changes: dict[str, str] = {}) -> None:  # noqa: B006 - never changed
+    """The address is held under that handle, by the pod as described."""
+    node.put(KEY, node.add_block(BLOCK).record.take((5,), Attribute(handle, POD | changes)))
+    node.put(HandleKey(handle), Handle({Cidr.parse(BLOCK): 1}))
+
+
+def assign_to_pod(node):
+    request = node.request()
+    request = request.replace(secondary={**POD, **request.secondary})
+    return assign_specific(node.work(), request, Address.parse("10.244.0.5"))
+
+
+def test_l08_a_pod_takes_its_address_over_from_its_earlier_sandbox(node):
+    """L08: after a power loss no DEL came for it."""
+    sandbox(node, "net1.old")
+    taken = assign_to_pod(node)
+    assert node.holders() == {"10.244.0.5": "net1.c1"}
+    assert node.counts() == {"net1.c1": {BLOCK: 1}}
+    assert node.block(BLOCK).sequences == {5: taken.sequence}
+    free_handle(node.work(), "net1.old")  # its late DEL
+    assert node.holders() == {"10.244.0.5": "net1.c1"}
+
+
+def test_l08_a_take_over_whose_answer_was_lost_is_finished(node):
+    """L08."""
+    sandbox(node, "net1.old")
+    node.fail("update", BlockKey, after=True)
+    assign_to_pod(node)
+    assert node.counts() == {"net1.c1": {BLOCK: 1}}
+
+
+@pytest.mark.parametrize(
+    ("handle", "changes"),
+    [
+        pytest.param("net1.old", {"node": "node2"}, id="another node"),
+        pytest.param("net1.old", {"namespace": "other"}, id="another namespace"),
+        pytest.param("net1.old", {"pod": "web-1"}, id="another pod"),
+        pytest.param("net2.old", {}, id="another network"),
+        pytest.param("net1.c1", {}, id="this very sandbox"),
+        pytest.param("net1.vmi.shop.vm", {}, id="a virtual machine"),
+    ],
+)
+def test_l08_nobody_else_loses_an_address(node, handle, changes):
+    """L08."""
+    sandbox(node, handle, changes)
+    with pytest.raises(IpamError, match="Address already assigned in block"):
+        assign_to_pod(node)
+    assert node.holders() == {"10.244.0.5": handle}
 
 
 # --- with a rival ----------------------------------------------------------------------------------------------------

@@ -300,6 +300,44 @@ def test_the_nodes_labels_decide(node):
 # --- failures --------------------------------------------------------------------------------------------------------
 
 
+def test_a_limit_that_is_reached_says_what_there_is_so_far_and_which_setting_it_was(node):
+    """LIB-184, F05."""
+    node.add_pool("pool0", "10.244.0.0/24", block_size=30)
+    configure(node, max_blocks_per_host=1, strict_affinity=True)
+    with pytest.raises(BlockLimitReached) as caught:
+        families(node, v4=5)
+    assert caught.value.details == ("the node owns 1 blocks and may own 1 (maxBlocksPerHost in the IPAM configuration)")
+    assert len(caught.value.assigned.taken) == 4
+    assert caught.value.assigned.shortfall == (
+        "Assigned 4 out of 5 requested IPv4 addresses; "
+        "Need to allocate an IPAM block but could not - limit of 1 blocks reached for this node"
+    )
+
+
+def test_strict_affinity_says_in_the_log_what_it_withholds(node):
+    """F05."""
+    configure(node, strict_affinity=True)
+    fill(node, *ORDER, free=2)
+    fill(node, "10.99.0.0/26", free=9)
+    assert shortfall(node) != ""
+    (line,) = [line for line in node.log.shown("warning") if "strictAffinity" in line]
+    assert "free_in_foreign_blocks=8" in line
+
+
+def test_addresses_of_the_nodes_own_devices_are_never_given(node):
+    busy = (Cidr.parse("10.244.0.128/32"), Cidr.parse("fd00:10:244::80/128"))
+    four, six = families(node, v4=1, v6=1, busy=busy)
+    assert [str(taken.address) for taken in (*four.taken, *six.taken)] == ["10.244.0.129", "fd00:10:244::81"]
+
+
+def test_a_pool_whose_blocks_would_not_fit_in_a_record_is_refused(node):
+    """F20."""
+    node.add_pool("pool0", "10.244.0.0/16", block_size=19)
+    with pytest.raises(IpamError, match="IPPool pool0 has blockSize 19") as caught:
+        families(node)
+    assert caught.value.code == 7
+
+
 def test_a_family_that_fails_takes_the_other_with_it(node):
     """What IPv4 got is undone when there is no IPv6 pool."""
     node.remove(IPPoolKey("pool1"))
