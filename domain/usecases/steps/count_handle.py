@@ -43,10 +43,13 @@ def increment(work: Work, handle: str, block: Cidr, count: int, limit: int = 0) 
         guarded_write(work, key, more)
 
 
-def decrement(work: Work, handle: str, block: Cidr, count: int, stored: Stored[Handle] | None = None) -> None:
+def decrement(
+    work: Work, handle: str, block: Cidr, count: int, stored: Stored[Handle] | None = None
+) -> Stored[Handle] | None:
     """Count `count` addresses of a block less, at most down to none; a handle without counts is deleted.
 
-    A count that would go below zero means that somebody else has already corrected it.
+    A count that would go below zero means that somebody else has already corrected it. Returns the handle as it is
+    stored afterwards; `stored` is the handle as last read, where the caller knows it.
     """
 
     def fewer(found: Handle | None) -> Handle | Delete | Leave:
@@ -58,4 +61,4 @@ def decrement(work: Work, handle: str, block: Cidr, count: int, stored: Stored[H
             del counts[block]
         return found.replace(blocks=counts) if counts else DELETE
 
-    guarded_write(work, HandleKey(handle), fewer, stored)
+    return guarded_write(work, HandleKey(handle), fewer, stored)

@@ -1,0 +1,99 @@
+"""Release addresses by name, many at once: one write per block, then the handles counted down (spec: ipam 12.2).
+
+A stale request (other sequence number, other handle) fails the whole of its block, and other blocks go on.
+
+Invariant: of addresses whose allocation is not the one meant, nothing changes.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.errors import IpamError
+from domain.ipam.release import Outcome, releasable
+from domain.usecases.steps.count_handle import decrement
+from domain.usecases.steps.free_addresses import free_in_block
+from domain.usecases.steps.locate_block import BlockLocator
+from ports.datastore import AllocationConfigKey, HandleKey, Handles, IPPools
+from ports.errors import PortError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from domain.ipam.address import Address, Cidr
+    from domain.ipam.block import Block
+    from domain.ipam.handle import Handle
+    from domain.ipam.release import Release
+    from domain.usecases.steps.work import Work
+    from ports.datastore import Stored
+
+FEW = 2  # addresses; for more of them the handles are read in one go
+
+
+def release_listed(work: Work, listed: Iterable[Release]) -> Outcome:
+    """Release what can be released, block by block. Failures are reported in the outcome, the first one as its error.
+
+    Raises PortError only if nothing could be done at all.
+    """
+    wanted = tuple(dict.fromkeys(listed))
+    config, pools = work.datastore.fetch(AllocationConfigKey(), IPPools(), deadline=work.deadline)
+    locator = BlockLocator(work, [one.record for one in pools])
+    by_block: dict[Cidr | None, list[Release]] = {}
+    for release in wanted:
+        by_block.setdefault(locator.block_of(release.address), []).append(release)
+    releasing = _Releasing(work, config.record.cooldown_seconds if config else 0)
+    releasing.pass_over(by_block.pop(None, []))
+    if len(wanted) > FEW:
+        releasing.read_handles()
+    for cidr, releases in by_block.items():
+        if cidr is not None:
+            releasing.release(cidr, releases)
+    return releasing.outcome()
+
+
+class _Releasing:
+    """A release of several blocks in progress."""
+
+    def __init__(self, work: Work, cooldown: int) -> None:
+        self._work = work
+        self._cooldown = cooldown
+        self._handles: dict[str, Stored[Handle]] = {}
+        self._unallocated: dict[Address, None] = {}
+        self._released: dict[Address, Release] = {}
+        self._error: Exception | None = None
+
+    def outcome(self) -> Outcome:
+        return Outcome(tuple(self._unallocated), tuple(self._released.values()), self._error)
+
+    def pass_over(self, releases: Iterable[Release]) -> None:
+        """These are held by nobody."""
+        self._unallocated.update(dict.fromkeys([release.address for release in releases]))
+
+    def read_handles(self) -> None:
+        listed = self._work.datastore.list(Handles(), self._work.deadline)
+        for stored in listed:
+            key = stored.key
+            assert isinstance(key, HandleKey)  # noqa: S101 - narrows the type
+            self._handles[key.handle] = stored
+
+    def release(self, cidr: Cidr, releases: list[Release]) -> None:
+        def meant(block: Block) -> tuple[int, ...]:
+            return releasable(block, releases)
+
+        try:
+            freed = free_in_block(self._work, cidr, self._cooldown, meant)
+            gone = {cidr.at(ordinal) for ordinal in freed}
+            self._released.update({one.address: one for one in releases if one.address in gone})
+            self.pass_over([one for one in releases if one.address not in gone])
+            holders = [attribute.holder for attribute in freed.values()]
+            for handle in dict.fromkeys(holders):
+                self._count_down(handle, cidr, holders.count(handle))
+        except (IpamError, PortError) as error:
+            self._work.log.error("Could not release all addresses of a block", block=cidr, error=error)
+            self._error = self._error or error
+
+    def _count_down(self, handle: str | None, cidr: Cidr, count: int) -> None:
+        if handle is None:  # an allocation that was made without one
+            return
+        left = decrement(self._work, handle, cidr, count, self._handles.pop(handle, None))
+        if left is not None:
+            self._handles[handle] = left
