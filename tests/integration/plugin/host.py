@@ -166,12 +166,12 @@ class Host:
         verb: str,
         container: Container,
         program: str = "calico",
-        args: str | None = None,
+        cni_args: str | None = None,
         through: str = "",
         **more: Any,
     ) -> Answer:
-        """`more` is netconf's; `args` is CNI_ARGS."""
-        environment = self.environment(verb, container, CNI_ARGS=args)
+        """`more` is for the configuration."""
+        environment = self.environment(verb, container, CNI_ARGS=cni_args)
         return self.raw(environment, json.dumps(self.netconf(**more)), program=program, through=through)
 
     def add(self, container: Container, **more: Any) -> Answer:

@@ -295,7 +295,7 @@ def test_cni_033_a_route_that_is_there_already_is_tolerated(own: Host) -> None:
     for _ in range(10):
         words = ("-force", "-batch", str(commands))
         rival = own.start({}, *words, program=own.tool("ip"), stdin=None, stdout=DEVNULL, stderr=DEVNULL)
-        own.add(container, args=f"IP={address}").result()
+        own.add(container, cni_args=f"IP={address}").result()
         (route,) = own.net.routes(4, "dev", container.host_name)
         rival.kill()
         rival_was_first = rival_was_first or route["protocol"] == "static"

@@ -193,14 +193,14 @@ def test_c12_arguments_that_are_accepted_reach_the_ipam_plugin(recording_host: H
 @pytest.mark.parametrize("args", ["K8S_POD_NAME=p;", "A=b=c", "FOO", ";", "IP=1.2.3", "IgnoreUnknown=maybe"])
 @pytest.mark.parametrize("program", ["calico", "calico-ipam"])
 def test_c12_arguments_that_are_no_pairs_are_refused(host: Host, program: str, args: str) -> None:
-    host.add(host.container(), program=program, args=args).error(999, "ARGS")
+    host.add(host.container(), program=program, cni_args=args).error(999, "ARGS")
     assert host.left() == {}
 
 
 def test_c12_calico_ipam_alone_accepts_unknown_arguments_only_when_told(host: Host) -> None:
     container = host.container()
-    host.add(container, program="calico-ipam", args="FOO=bar").error(999, 'unknown args ["FOO=bar"]')
-    host.add(container, program="calico-ipam", args="FOO=bar;IgnoreUnknown=1").result()
-    host.add(container, program="calico-ipam", args="IgnoreUnknown=true;FOO=bar").result()
+    host.add(container, program="calico-ipam", cni_args="FOO=bar").error(999, 'unknown args ["FOO=bar"]')
+    host.add(container, program="calico-ipam", cni_args="FOO=bar;IgnoreUnknown=1").result()
+    host.add(container, program="calico-ipam", cni_args="IgnoreUnknown=true;FOO=bar").result()
     host.delete(container, program="calico-ipam").silent()
     assert host.left() == {}
