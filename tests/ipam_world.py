@@ -14,17 +14,24 @@ from adapters.memory.node import MemoryNode
 from domain.cluster import Node
 from domain.cni.netconf import IpamSettings, NetConf
 from domain.cni.request import CniArgs, Request
-from domain.ipam.address import Cidr
+from domain.ipam.address import Address, Cidr
 from domain.ipam.affinity import CONFIRMED, HOST, Owner
 from domain.ipam.config import AllocationConfig
 from domain.ipam.pools import Pool
+from domain.ipam.release import Release
 from domain.resource import Metadata
 from domain.usecases.assign_addresses import assign_addresses
 from domain.usecases.call import Call
 from domain.usecases.release_addresses import release_addresses
+from domain.usecases.steps.affinities import release_host_affinities
+from domain.usecases.steps.allocation_config import get_config, set_config
+from domain.usecases.steps.handles import addresses_of_handle
+from domain.usecases.steps.release_listed import release_listed
+from domain.usecases.steps.work import Work
 from domain.usecases.undo import Undo
 from ports.datastore import Affinities, AllocationConfigKey, Blocks, Handles, IPPoolKey, NodeKey
 from ports.deadline import Deadline
+from ports.errors import Missing
 from ports.runtime import Runtime
 
 NEVER = Deadline(float("inf"))
@@ -40,9 +47,15 @@ class _NoDevices:
         return False
 
 
-def call_of(container: str, node: str, verb: str = "ADD", **ipam: str) -> Call:
+def call_of(container: str, node: str, verb: str = "ADD", address: str = "", **ipam: str) -> Call:
     netconf = NetConf(cni_version="1.0.0", name="net", nodename=node, ipam=IpamSettings(type="calico-ipam", **ipam))
-    return Call(Request(verb, container, "", "eth0", "", ()), CniArgs(), netconf, "", NEVER)
+    return Call(
+        Request(verb, container, "", "eth0", "", ()),
+        CniArgs(Address.parse(address) if address else None),
+        netconf,
+        "",
+        NEVER,
+    )
 
 
 class World:
@@ -85,6 +98,26 @@ class World:
 
     def delete(self, call: Call, store=None) -> None:
         release_addresses(call, self.runtime(store))
+
+    def work(self, store=None) -> Work:
+        return Work(store or self.store, self.clock, RecordingLog(), NEVER)
+
+    def give_up(self, node: str, store=None, *, must_be_empty: bool) -> None:
+        """What an operator does to a node that leaves: its blocks, with or without the addresses in them."""
+        release_host_affinities(self.work(store), Owner(HOST, node), must_be_empty=must_be_empty)
+
+    def free(self, container: str, store=None) -> None:
+        """Release by address, as garbage collection does: only while the handle still has it."""
+        work = self.work(store)
+        try:
+            addresses = addresses_of_handle(work, f"net.{container}")
+        except Missing:
+            return
+        release_listed(work, [Release(address, f"net.{container}") for address in addresses])
+
+    def make_strict(self, store=None, *, strict: bool) -> None:
+        work = self.work(store)
+        set_config(work, get_config(work).replace(strict_affinity=strict))
 
     # --- what must hold ---
 

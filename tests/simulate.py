@@ -24,6 +24,8 @@ from ports.errors import PortError
 from scheduler import DIE_AFTER, DIE_BEFORE, LOSE_REPLY, PROCEED, Died, Process, Schedule
 
 CONTAINERS = ("c1", "c2", "c3")
+VERBS = ["ADD"] * 5 + ["DEL"] * 3 + ["IP"] * 2 + ["FREE", "GIVEUP", "STRICT"]
+SPECIFIC = {False: "10.9.0.5", True: "10.9.0.9"}
 FATES = [PROCEED] * 40 + [LOSE_REPLY, DIE_BEFORE, DIE_AFTER]
 FILLERS = ("f1", "f2", "f3", "f4", "f5")  # hold addresses so that blocks run out; nobody deletes them in a run
 
@@ -39,22 +41,38 @@ def settle(world: World, before: list[tuple[str, str]]) -> dict[str, str]:
     return alive
 
 
+def body_of(world: World, asked: tuple[str, str, str, bool]):
+    """What one process does; `asked` is (verb, container, node, a flag whose meaning is the verb's)."""
+    verb, container, node, flag = asked
+    if verb == "ADD":
+        call = call_of(container, node, **({"assign_ipv6": "true"} if flag else {}))
+        return lambda store: world.add(call, store)
+    if verb == "IP":
+        call = call_of(container, node, address=SPECIFIC[flag])
+        return lambda store: world.add(call, store)
+    if verb == "GIVEUP":
+        return lambda store: world.give_up(node, store, must_be_empty=flag)
+    if verb == "FREE":
+        return lambda store: world.free(container, store)
+    if verb == "STRICT":
+        return lambda store: world.make_strict(store, strict=flag)
+    return lambda store: world.delete(call_of(container, node, "DEL"), store)
+
+
 def run_schedule(world: World, before, asked, choose, fate) -> tuple[Schedule, list[Process]]:
-    """All calls (verb, container, node, dual-stack) at once; the answers given must fit what was asked."""
+    """All that is asked at once; the answers given must fit it."""
     alive = settle(world, before)
-    processes = []
-    for number, (verb, container, node, both) in enumerate(asked):
-        call = call_of(container, node, verb, **({"assign_ipv6": "true"} if both else {}))
-        perform = world.add if verb == "ADD" else world.delete
-        body = lambda store, call=call, perform=perform: perform(call, store)  # noqa: E731 - one line a process
-        processes.append(Process(f"{number} {verb} {container} on {node}", body))
+    processes = [
+        Process(f"{number} {one[0]} {one[1]} on {one[2]}", body_of(world, one)) for number, one in enumerate(asked)
+    ]
     schedule = Schedule(world.store, choose, fate, world.check)
     schedule.run(processes)
-    for process, (_, _, _, both) in zip(processes, asked):
+    for process, (verb, _, _, flag) in zip(processes, asked):
         assert isinstance(process.error, (type(None), Died, IpamError, PortError)), (process.name, process.error)
-        assert process.result is None or len(process.result) == 1 + both, (process.name, process.result)
+        expected = {"ADD": 1 + flag, "IP": 1}.get(verb)
+        assert process.result is None or len(process.result) == expected, (process.name, process.result)
         require_clean_failure(world, process, schedule, [one[1] for one in asked] + [one[0] for one in before])
-    deleted = {container for verb, container, *_ in asked if verb == "DEL"}
+    deleted = {container for verb, container, *_ in asked if verb in ("DEL", "FREE")}
     require_no_double_answer(processes, asked, {a for a, container in alive.items() if container not in deleted})
     return schedule, processes
 
@@ -72,7 +90,7 @@ def require_clean_failure(world: World, process: Process, schedule: Schedule, co
 
 def require_no_double_answer(processes: list[Process], asked, held: set[str]) -> None:
     """No ADD gets an address that a container has which nobody deletes, and no two of them get the same."""
-    deleted = {container for verb, container, *_ in asked if verb == "DEL"}
+    deleted = {container for verb, container, *_ in asked if verb in ("DEL", "FREE")}
     given_out = [
         address
         for process, (_, container, *_) in zip(processes, asked)
@@ -96,7 +114,7 @@ def random_run(seed: int, world: World) -> tuple[Schedule, list[Process]]:
     dice = random.Random(seed)
     before = [(dice.choice([*CONTAINERS, *FILLERS]), dice.choice(NODES)) for _ in range(dice.randint(0, 16))]
     asked = [
-        (dice.choice(["ADD", "ADD", "DEL"]), dice.choice(CONTAINERS), dice.choice(NODES), dice.random() < 0.3)
+        (dice.choice(VERBS), dice.choice(CONTAINERS), dice.choice(NODES), dice.random() < 0.4)
         for _ in range(dice.randint(2, 4))
     ]
     outcome = run_schedule(world, before, asked, dice.randrange, lambda: dice.choice(FATES))
@@ -117,7 +135,7 @@ def main() -> int:
             print(f"seed {seed}: {error}")
             return 1
         seen["steps"] += schedule.steps
-        seen.update(type(process.error).__name__ for process in processes)
+        seen.update(f"{process.name.split()[1]}: {type(process.error).__name__}" for process in processes)
         for line in schedule.trace:
             seen[line.rsplit("[", 1)[1].rstrip("]")] += 1
             seen[line.split(": ", 1)[1].split(" ", 1)[0]] += 1

@@ -9,12 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ipam_world import NODES, World
-from simulate import CONTAINERS, FATES, FILLERS, require_recovery, run_schedule
+from simulate import CONTAINERS, FATES, FILLERS, VERBS, require_recovery, run_schedule
 
 calls = st.lists(
-    st.tuples(
-        st.sampled_from(["ADD", "ADD", "DEL"]), st.sampled_from(CONTAINERS), st.sampled_from(NODES), st.booleans()
-    ),
+    st.tuples(st.sampled_from(VERBS), st.sampled_from(CONTAINERS), st.sampled_from(NODES), st.booleans()),
     min_size=2,
     max_size=4,
 )
