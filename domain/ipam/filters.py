@@ -1,26 +1,17 @@
-"""Lists of CIDRs as filters: which addresses and which whole ranges they cover, and their shortest equal form.
+"""Lists of CIDRs in their shortest form, so that overlapping ranges can be counted without counting twice.
 
-Invariant: ranges that touch count as one (two halves cover the whole), and simplifying changes nothing that is covered.
+Whether such a list covers an address or a whole range is answered by `covers`, which needs no shortest form.
+
+Invariant: the ranges of a result share no address, and cover exactly what the given ones cover.
 """
 
 from __future__ import annotations
-
-from domain.ipam.address import Address, Cidr, covers
-from domain.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-
-class AddressFilter(Value):
-    """What the CIDRs cover together. Host bits in them do not count."""
-
-    cidrs: tuple[Cidr, ...]
-
-    def matches(self, item: Address | Cidr) -> bool:
-        """Whether the address, or all of the range, is covered."""
-        return covers(self.cidrs, item if isinstance(item, Cidr) else item.host_cidr)
+    from domain.ipam.address import Cidr
 
 
 def outermost(cidrs: Iterable[Cidr]) -> tuple[Cidr, ...]:
