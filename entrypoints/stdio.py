@@ -23,7 +23,7 @@ from domain.cni.errors import (
 from domain.cni.request import check_command, check_config, config_version, read_request
 from domain.cni.versions import check_version, supported_text, version_text
 from domain.value import Value
-from entrypoints.termination import Interrupted, raise_when_signalled, settle
+from entrypoints.termination import Interrupted, ignore, raise_when_signalled, settle
 from entrypoints.version import VERSION
 
 TYPE_CHECKING = False
@@ -89,8 +89,17 @@ def run(plugin: Plugin, environ: Mapping[str, str], log: CallLog, open_runtime: 
     if not verb:
         say(f"{plugin.about} {VERSION}\n{supported_text()}\n")
         return 0
-    effects = Effects()
     raise_when_signalled()
+    try:
+        return _make_call(plugin, environ, log, open_runtime)
+    finally:
+        ignore()
+
+
+def _make_call(plugin: Plugin, environ: Mapping[str, str], log: CallLog, open_runtime: Opener | None) -> int:
+    """Have it done and answer, or answer with the error and take back what was done; the exit code."""
+    verb = environ["CNI_COMMAND"]
+    effects = Effects()
     answer, error = attempt(lambda: _respond(plugin, environ, log, effects, open_runtime), verb, log)
     if answer is not None and send(answer):
         effects.keep()

@@ -2,7 +2,7 @@
 
 SIGTERM, SIGINT and SIGHUP raise `Interrupted` in the main thread while a verb runs, at most once: from then on, and
 once the verb is over, they are noted and nothing else, because undoing and answering must not be torn apart. They
-stay caught rather than ignored, so that programs started meanwhile get the default behaviour.
+stay caught rather than ignored until the end, so that programs started meanwhile get the default behaviour.
 
 `_signal` is the core of `signal`, which would load `enum`.
 """
@@ -34,6 +34,13 @@ def settle() -> None:
     """From here on the signals change nothing."""
     for number in _NAMES:
         _signal.signal(number, _note)
+
+
+def ignore() -> None:
+    """The call is over, answer and all. While the interpreter ends it would put the default handling back for signals
+    that are caught, and one that came then would turn a delivered answer into a death by signal."""
+    for number in _NAMES:
+        _signal.signal(number, _signal.SIG_IGN)
 
 
 def _raise(number: int, _frame: FrameType | None) -> NoReturn:
