@@ -14,7 +14,7 @@ PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit lint integration demo test bench lock clean
+.PHONY: all help bootstrap build install unit lint integration demo test bench lock proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -52,6 +52,9 @@ bench: build  ## time cold starts beside a bare interpreter; with root, ADD and 
 
 lock:  ## choose the newest allowed dependencies and write requirements.lock
 	@packaging/lock.sh
+
+proto:  ## make the gRPC message classes anew from adapters/*/*.proto
+	@packaging/proto.sh
 
 clean:  ## remove what the other targets made
 	rm -rf bin build dist .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage *.egg-info

@@ -107,14 +107,25 @@ def cluster() -> Cluster:
 def dataplane(netconf: NetConf, clock: Clock, log: Log) -> Dataplane:
     """By `dataplane_options.type`: absent is this system's own."""
     if netconf.dataplane_type == "grpc":
-        if not netconf.dataplane_options.get("socket"):
-            raise Refused("GRPC dataplane socket not configured")
-        raise BadConfiguration("the gRPC dataplane is not part of this build; remove dataplane_options")
+        return grpc_dataplane(netconf.dataplane_options, clock, log)
     if netconf.dataplane_type is not None:
         raise Refused(f"invalid dataplane type: {netconf.dataplane_type}")
     from adapters.linux.dataplane import LinuxDataplane
 
     return LinuxDataplane(clock, log)
+
+
+def grpc_dataplane(options: Mapping[str, str], clock: Clock, log: Log) -> Dataplane:
+    """The service that listens at the option `socket`."""
+    socket = options.get("socket")
+    if not socket:
+        raise Refused("GRPC dataplane socket not configured")
+    from adapters.grpc.dataplane import GrpcDataplane
+    from adapters.grpc.transport_grpcio import GrpcioTransport
+    from adapters.linux.namespaces import is_own_namespace
+    from adapters.linux.signals import Withheld
+
+    return GrpcDataplane(options, GrpcioTransport(socket, Withheld), is_own_namespace, clock, log)
 
 
 def ipam_plugin(netconf: NetConf, environment: Mapping[str, str], runtime: Runtime) -> IpamPlugin:

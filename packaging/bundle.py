@@ -34,7 +34,7 @@ from py_compile import PycInvalidationMode
 
 ROOT = Path(__file__).resolve().parent.parent
 OWN_PACKAGES = ("domain", "ports", "adapters", "entrypoints")
-BUNDLED_EXTRAS = ("linux", "operator")
+BUNDLED_EXTRAS = ("linux", "grpc", "operator")
 LAUNCHER = "calico"
 LINKS = ("calico-ipam", "tortie")
 FOLDER = ".tortie"

@@ -21,10 +21,14 @@ if TYPE_CHECKING:
 
 
 class Connected(Value):
-    """What came of it. `mac` is the container side's, colon-separated lower-case."""
+    """What came of it. `mac` is the container side's, colon-separated lower-case, "" if the dataplane names none.
+
+    `addresses` are those asked for, in order, with the prefix lengths that hold in the container.
+    """
 
     host_interface: str
     mac: str
+    addresses: tuple[Cidr, ...]
 
 
 class Link(Value):
@@ -47,13 +51,15 @@ class Seen(Value):
 
 
 class Dataplane(ABC):
-    """Errors: `ports.errors.Refused` with the text for the user; `Expired` past the deadline."""
+    """Errors: `ports.errors.Refused` with the text for the user; `Expired` past the deadline; `Unavailable` if whoever
+    connects containers cannot be reached.
+    """
 
     @abstractmethod
     def examine(
         self, netns: str, ifname: str, deadline: Deadline, host_name: str = "", *, replace_host_link: bool = False
     ) -> None:
-        """Refuse, before anything is allocated, what `connect` could not do.
+        """Refuse, before anything is allocated, what `connect` could not do, as far as that can be known.
 
         The path is not a network namespace: `failed to Statfs "<p>": <err>` or `unknown FS magic on "<p>": <hex>`.
         A device named `ifname` is in it that is not the other end of the host's `host_name`: `file exists`-style
@@ -79,5 +85,8 @@ class Dataplane(ABC):
         """
 
     @abstractmethod
-    def look(self, netns: str, name: str, deadline: Deadline) -> Seen:
-        """What a link looks like now, in that namespace or (netns "") on the host."""
+    def look(self, netns: str, name: str, deadline: Deadline) -> Seen | None:
+        """What a link looks like now, in that namespace or (netns "") on the host.
+
+        None if nothing can be seen through this dataplane, which says nothing about the link.
+        """

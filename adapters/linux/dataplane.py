@@ -87,7 +87,8 @@ class LinuxDataplane(Dataplane):
                     raise
         except (ValueError, KernelError) as error:
             raise Refused(str(error)) from error
-        return Connected(attachment.host_name, made.mac)
+        addresses = tuple([cidr.address.host_cidr for cidr in attachment.addresses])
+        return Connected(attachment.host_name, made.mac, addresses)
 
     def _undo(self, netns: str, interpreter: Interpreter) -> None:
         """Over sockets of its own: a signal may have interrupted a conversation on the others."""

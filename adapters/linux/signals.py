@@ -14,23 +14,33 @@ import _signal  # type: ignore[import-not-found]  # the C core of `signal`, whic
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Self
 
 _TERMINATION = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP)
 
 
 class Withheld:
-    """`with Withheld():` — the calling thread hears of no termination signal inside. Can be nested, not shared."""
+    """`with Withheld():` — the calling thread hears of no termination signal inside, except at `admit`.
+
+    Can be nested, not shared.
+    """
 
     def __init__(self) -> None:
         self._before: set[int] = set()
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         self._before = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
         try:
             _signal.pthread_sigmask(_signal.SIG_BLOCK, _TERMINATION)  # raises for a signal that is here already
         except BaseException:
             _signal.pthread_sigmask(_signal.SIG_SETMASK, self._before)
             raise
+        return self
+
+    def admit(self) -> None:
+        """Let those raise that have come meanwhile; afterwards the others are still withheld."""
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, self._before)
+        _signal.pthread_sigmask(_signal.SIG_BLOCK, _TERMINATION)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -99,7 +99,8 @@ class MemoryDataplane(Dataplane):
             run.undo()
             raise
         self.connected.append(attachment)
-        return Connected(attachment.host_name, run.find(Device(POD, attachment.ifname)).mac)
+        addresses = tuple([cidr.address.host_cidr for cidr in attachment.addresses])
+        return Connected(attachment.host_name, run.find(Device(POD, attachment.ifname)).mac, addresses)
 
     def _apply(self, run: _Run, step: Step) -> None:
         try:

@@ -128,11 +128,11 @@ def _ensure_profile(call: Call, runtime: Runtime, identity: Identity, found: Sto
 
 
 def _answer(call: Call, result: Result, endpoint: WorkloadEndpoint) -> Result:
-    """IPAM's result with our two interfaces; every address is the container's, /32 or /128, without a gateway."""
+    """IPAM's result with our two interfaces; every address is the container's, without a gateway."""
     interfaces = (
         *result.interfaces,
         ResultInterface(endpoint.interface_name),
         ResultInterface(call.request.ifname, endpoint.mac, call.netconf.mtu, call.request.netns),
     )
-    ips = tuple([ResultIp(ip.address.address.host_cidr, 1) for ip in result.ips])
+    ips = tuple([ResultIp(ip.address, 1) for ip in result.ips])
     return result.replace(interfaces=interfaces, ips=ips)

@@ -1,7 +1,7 @@
 """CHECK of the network plugin: is everything that ADD answered still there?
 
-Compared are the container's link, addresses and routes, the host's link and routes, and the endpoint record. Every
-fault is named in one message, so that an operator sees all of them at once.
+Compared are the container's link, addresses and routes, the host's link and routes, and the endpoint record, as far
+as the dataplane lets us see them. Every fault is named in one message, so that an operator sees all of them at once.
 
 Invariant: CHECK changes nothing, and a datastore that cannot be reached is not reported as a fault of the container.
 """
@@ -41,10 +41,10 @@ def check_workload(call: Call, runtime: Runtime) -> None:
     require_ready(cluster)
     stored = matching(identity, endpoints)
     inside = runtime.dataplane.look(call.request.netns, call.request.ifname, call.deadline)
-    faults = _faults_inside(call, previous, inside)
+    faults = _faults_inside(call, previous, inside) if inside else []
     host_name = _host_interface(previous)
     outside = runtime.dataplane.look("", host_name, call.deadline) if host_name else Seen(None)
-    faults += _faults_outside(host_name, previous, outside)
+    faults += _faults_outside(host_name, previous, outside) if outside else []
     faults += _faults_of_endpoint(call, previous, stored.record if stored else None)
     if faults:
         raise CniError(INTERNAL, f"CHECK of {call.request.ifname} failed: {'; '.join(faults)}")

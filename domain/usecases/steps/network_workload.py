@@ -56,15 +56,12 @@ class Networking:
 
     def examine(self) -> None:
         """Refuse names that cannot be stored and namespaces that cannot be networked."""
-        try:
-            check_endpoint(self.endpoint)
-        except ValueError as error:
-            raise CniError(INTERNAL, str(error)) from error
+        _require_storable(self.endpoint)
         request = self._call.request
         self._runtime.dataplane.examine(request.netns, request.ifname, self._call.deadline, self.host_name)
 
     def perform(self, undo: Undo) -> tuple[Result, WorkloadEndpoint]:
-        """The IPAM result and the endpoint as stored."""
+        """The IPAM result, with the prefix lengths that hold in the container, and the endpoint as stored."""
         result = self._addresses(undo)
         connected = self._device(result, undo)
         endpoint = self.endpoint.replace(
@@ -72,8 +69,10 @@ class Networking:
             interface_name=connected.host_interface,
             mac=connected.mac,
         )
+        _require_storable(endpoint)
         self._store(endpoint, undo)
-        return result, endpoint
+        ips = tuple([ip.replace(address=address) for ip, address in zip(result.ips, connected.addresses)])
+        return result.replace(ips=ips), endpoint
 
     def _addresses(self, undo: Undo) -> Result:
         ipam_call = IpamCall(self._call.request, self._call.netconf, self._call.netconf_text)
@@ -101,7 +100,7 @@ class Networking:
                 allow_ip_forwarding=netconf.allow_ip_forwarding,
                 name=self.endpoint.metadata.name,
                 namespace=self.endpoint.metadata.namespace,
-                labels=self.endpoint.metadata.labels,
+                labels=mesos_endpoint_labels(netconf.mesos_labels),  # without those that a datastore adds
                 endpoint=self.endpoint.endpoint,
                 node=self.endpoint.node,
                 orchestrator=self.endpoint.orchestrator,
@@ -123,3 +122,10 @@ class Networking:
 
         undo.register("create WorkloadEndpoint", remove)
         datastore.create(key, endpoint, self._call.deadline)
+
+
+def _require_storable(endpoint: WorkloadEndpoint) -> None:
+    try:
+        check_endpoint(endpoint)
+    except ValueError as error:
+        raise CniError(INTERNAL, str(error)) from error
