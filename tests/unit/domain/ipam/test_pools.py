@@ -124,6 +124,9 @@ PRODUCTION = "environment == 'production'"
             id="LIB-195",
         ),
         pytest.param({"namespace_selector": PRODUCTION}, {}, None, False, id="no namespace known"),
+        pytest.param(
+            {"namespace_selector": PRODUCTION}, {"environment": "production"}, None, False, id="the node's are not its"
+        ),
         pytest.param({"namespace_selector": "!has(environment)"}, {}, None, True, id="none known counts as no labels"),
     ],
 )

@@ -105,9 +105,9 @@ def test_a_block_that_was_claimed_less_than_a_minute_ago_is_left_to_its_owner(no
     """LIB-205."""
     stored = node.add_block(ORDER[1], OTHER)
     node.put(stored.key, stored.record.replace(claimed_at=rfc3339(node.clock.now())))
-    node.clock.advance(58)
+    node.clock.advance(59.5)
     assert reclaimed(node) is None
-    node.clock.advance(3)
+    node.clock.advance(0.6)
     assert reclaimed(node) == ORDER[1]
 
 
@@ -133,6 +133,18 @@ def test_a_block_in_which_somebody_allocates_meanwhile_is_left(node):
     with node.rival("delete", BlockKey, node.touch):
         assert reclaimed(node) == ORDER[1]
     assert node.blocks() == [ORDER[0]]
+
+
+def test_a_block_that_was_used_and_emptied_since_it_was_listed_is_left(node):
+    """spec: ipam 8.2: the sequence number must still be the one that was seen."""
+    node.add_block(ORDER[0], OTHER)
+
+    def use(key):
+        node.put(key, node.get(key).replace(sequence=node.get(key).sequence + 2))
+
+    with node.rival("fetch", BlockKey, use):
+        assert reclaimed(node) is None
+    assert node.affinities(OTHER) == {ORDER[0]: "confirmed"}
 
 
 def test_a_block_whose_affinity_is_gone_is_left(node):

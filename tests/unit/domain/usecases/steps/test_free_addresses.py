@@ -259,6 +259,13 @@ def test_otherwise_the_node_keeps_its_block(node, arrange):
     assert node.blocks() == [ONE]
 
 
+def test_a_block_from_which_nothing_was_freed_is_not_given_up(node):
+    hold(node, (ONE, 0), counted={ONE: 1})
+    deselect(node)
+    assert free(node)
+    assert (node.blocks(), node.counts()) == ([ONE], {})
+
+
 def test_a_failure_to_give_up_a_block_costs_nobody_an_address(node):
     hold(node, (ONE, 1))
     deselect(node)
