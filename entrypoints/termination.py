@@ -38,7 +38,8 @@ def settle() -> None:
 
 def ignore() -> None:
     """The call is over, answer and all. While the interpreter ends it would put the default handling back for signals
-    that are caught, and one that came then would turn a delivered answer into a death by signal."""
+    that are caught, and one that came then would turn a delivered answer into a death by signal.
+    """
     for number in _NAMES:
         _signal.signal(number, _signal.SIG_IGN)
 

@@ -1,0 +1,272 @@
+"""Many calls at once, and calls that die: no address twice, and after the DELs that a runtime makes nothing is left.
+
+Allocation is tried with `calico-ipam` alone, which is what contends; devices with fewer containers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from integration.plugin.host import Answer, Container, Host
+from integration.plugin.store import IPAM, cluster_records, node_record
+
+T = TypeVar("T")
+R = TypeVar("R")
+AT_ONCE = 16
+NOWHERE = "/var/run/netns/none"
+
+
+def all_at_once(work: Callable[[T], R], items: Sequence[T], workers: int = AT_ONCE) -> list[R]:
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(work, items))
+
+
+def address(answer: Answer) -> str:
+    (ip,) = answer.result()["ips"]
+    return str(ip["address"].partition("/")[0])
+
+
+def check_empty(host: Host) -> None:
+    """No address and no handle is left, and no claim half made or half given up."""
+    assert host.left() == {}
+    host.store.check()
+    for key, affinity in host.store.under(f"{IPAM}/host/").items():
+        assert affinity["state"] in {"confirmed", "pending"}, key
+
+
+def ipam_containers(count: int) -> list[Container]:
+    return [Container(f"load{number:04d}", NOWHERE) for number in range(count)]
+
+
+def test_200_adds_give_200_addresses_and_200_dels_free_them_all(host: Host) -> None:
+    containers = ipam_containers(200)
+    answers = all_at_once(lambda container: host.add(container, program="calico-ipam"), containers)
+    assert len({address(answer) for answer in answers}) == 200
+    assert len(host.store.handles()) == 200
+    host.store.check()
+    for answer in all_at_once(lambda container: host.delete(container, program="calico-ipam"), containers):
+        answer.silent()
+    check_empty(host)
+
+
+def test_24_containers_are_networked_at_once(host: Host) -> None:
+    """They also race to create the one profile (G18)."""
+    containers = [host.container("p") for _ in range(24)]
+    answers = all_at_once(host.add, containers)
+    addresses = [address(answer) for answer in answers]
+    assert len(set(addresses)) == 24
+    for container, given in zip(containers, addresses):
+        assert container.inside.addresses("eth0") == [f"{given}/32"]
+    assert set(host.store.profiles()) == {"net1"}
+    assert {route["dst"] for route in host.net.routes(4)} == set(addresses)
+    for answer in all_at_once(host.delete, containers):
+        answer.silent()
+    check_empty(host)
+
+
+def test_r03_two_nodes_share_few_blocks_and_never_own_one_together(bare_host: Host) -> None:
+    """Each with a host lock of its own, so that only the records keep them apart."""
+    pool = "10.20.0.0/26"
+    bare_host.store.create(cluster_records(pool, block_sizes={pool: 28}) | encoded(node_record("node-b")))
+    nodes = ("node-a", "node-b")
+
+    def add(number: int) -> Answer:
+        node = nodes[number % 2]
+        lock = str(bare_host.folder / f"{node}.lock")
+        container = Container(f"r{number}", NOWHERE)
+        return bare_host.add(container, program="calico-ipam", nodename=node, ipam_lock_file=lock)
+
+    answers = all_at_once(add, range(50))
+    assert len({address(answer) for answer in answers}) == 50
+    bare_host.store.check()
+    owners = {block["cidr"]: block["affinity"] for block in bare_host.store.blocks().values()}
+    confirmed: dict[str, list[str]] = {}
+    for key, affinity in bare_host.store.under(f"{IPAM}/host/").items():
+        node, _, cidr = key.partition("/ipv4/block/")
+        if affinity["state"] == "confirmed":
+            confirmed.setdefault(cidr.replace("-", "/"), []).append(f"host:{node}")
+    assert confirmed == {cidr: [owner] for cidr, owner in owners.items()}
+
+
+def encoded(records: dict[str, Any]) -> dict[str, str]:
+    return {key: json.dumps(value) for key, value in records.items()}
+
+
+# --- calls that die -------------------------------------------------------------------------------------------------
+
+
+class Mortal:
+    """Calls that are ended by a signal at a random moment of their life. `seed` repeats the choices."""
+
+    def __init__(self, host: Host, program: str, life: float) -> None:
+        self.host = host
+        self.program = program
+        self.life = life
+        self.seed = int.from_bytes(os.urandom(4), "big")
+        self.random = random.Random(self.seed)
+
+    def call(self, verb: str, container: Container, number: int, delay: float) -> Answer:
+        process = self.host.start(self.host.environment(verb, container), program=self.program)
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        try:
+            process.stdin.write(json.dumps(self.host.netconf()).encode())
+            process.stdin.close()
+        except BrokenPipeError:
+            pass
+        time.sleep(delay)
+        process.send_signal(number)
+        out, err = process.stdout.read(), process.stderr.read()
+        return Answer(process.wait(60), out.decode(), err.decode())
+
+    def round(self, verb: str, containers: Sequence[Container]) -> list[Answer]:
+        plans = [
+            (container, self.random.choice((signal.SIGKILL, signal.SIGTERM)), self.random.uniform(0, self.life))
+            for container in containers
+        ]
+        return all_at_once(lambda plan: self.check(verb, *plan), plans, 8)
+
+    def check(self, verb: str, container: Container, number: int, delay: float) -> Answer:
+        """An error that was answered has been undone; what was answered otherwise is whole."""
+        answer = self.call(verb, container, number, delay)
+        if answer.exit == 0 and verb == "ADD":
+            assert address(answer)
+        elif answer.exit == 1:
+            answer.error(11, "SIGTERM")
+            if verb == "ADD":
+                assert f"net1.{container.identity}" not in self.host.store.allocated(), (self.seed, answer)
+        elif answer.exit:
+            assert answer.exit in {-signal.SIGKILL, -signal.SIGTERM}, (self.seed, answer)
+            assert answer.exit == -number
+        return answer
+
+
+def typical_life(host: Host, program: str, container: Container) -> float:
+    """Seconds that an ADD takes while eight run at once."""
+    began = time.monotonic()
+    host.add(container, program=program).result()
+    host.delete(container, program=program).silent()
+    return (time.monotonic() - began) / 2 * 4
+
+
+def test_calico_ipam_killed_at_any_moment_leaves_nothing_after_del(host: Host) -> None:
+    mortal = Mortal(host, "calico-ipam", typical_life(host, "calico-ipam", Container("measure", NOWHERE)))
+    containers = ipam_containers(96)
+    added = mortal.round("ADD", containers)
+    deleted = mortal.round("DEL", containers)
+    host.store.texts()  # readable whatever has been interrupted
+    for answer in all_at_once(lambda container: host.delete(container, program="calico-ipam"), containers):
+        answer.silent()
+    check_empty(host)
+    assert {answer.exit for answer in added} >= {-9}, mortal.seed
+    assert {answer.exit for answer in deleted} >= {-9}, mortal.seed
+
+
+def test_calico_killed_at_any_moment_leaves_nothing_after_del(host: Host) -> None:
+    mortal = Mortal(host, "calico", typical_life(host, "calico", host.container("m")))
+    containers = [host.container("k") for _ in range(24)]
+    mortal.round("ADD", containers)
+    mortal.round("DEL", containers[::2])
+    for answer in all_at_once(host.delete, containers, 8):
+        answer.silent()
+    check_empty(host)
+    assert all(container.inside.names() == {"lo"} for container in containers), mortal.seed
+    retried = all_at_once(host.add, containers, 8)  # and every one of them can be networked again
+    assert len({address(answer) for answer in retried}) == len(containers)
+
+
+def test_a_terminated_add_undoes_itself_without_any_del(host: Host) -> None:
+    """SIGTERM alone, at moments spread over the whole call."""
+    container = host.container("t")
+    life = typical_life(host, "calico", container) / 4
+    mortal = Mortal(host, "calico", life)
+    ended = []
+    for step in range(24):
+        answer = mortal.check("ADD", container, signal.SIGTERM, life * step / 16)
+        ended.append(answer.exit)
+        if answer.exit == 0:
+            host.delete(container).silent()
+        assert host.left() == {}, answer
+        assert container.inside.names() == {"lo"}
+    assert 1 in ended, ended
+
+
+def test_add_and_del_of_one_container_at_once(host: Host) -> None:
+    """A runtime may give up an ADD and send DEL while it still runs."""
+    containers = [host.container("x") for _ in range(8)]
+    calls = [(verb, container) for container in containers for verb in ("ADD", "DEL", "ADD", "DEL")]
+    answers = all_at_once(lambda call: host.call(*call), calls, 8)
+    assert all(answer.exit == 0 or answer.error(json.loads(answer.stdout)["code"]) for answer in answers)
+    for answer in all_at_once(host.delete, containers, 8):
+        answer.silent()
+    check_empty(host)
+    assert all(container.inside.names() == {"lo"} for container in containers)
+
+
+def runs(pid: int) -> bool:
+    """Whether it does anything any more: a dead process may wait for somebody to ask how it ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
+    except FileNotFoundError:
+        return False
+
+
+WAITING_PLUGIN = """#!{python} -IS
+import os, time
+with open({noted!r}, "w") as file:
+    file.write(str(os.getpid()) + "\\n")
+time.sleep({seconds})
+os.execv({ipam!r}, [{ipam!r}])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_an_ipam_plugin_does_not_outlive_the_call_that_runs_it(host: Host, number: int) -> None:
+    """It would take an address for a caller that is dead, after the DEL."""
+    noted = host.folder / "pid"
+    script = host.folder / "plugins" / "waiting-ipam"
+    script.parent.mkdir()
+    texts = [
+        WAITING_PLUGIN.format(python=sys.executable, noted=str(noted), ipam=str(host.bin / "calico-ipam"), seconds=wait)
+        for wait in (0, 4)
+    ]
+    script.write_text(texts[0])
+    script.chmod(0o755)
+    container = host.container("w")
+    environment = host.environment("ADD", container)
+    environment["CNI_PATH"] += f":{script.parent}"
+    netconf = json.dumps(host.netconf(ipam={"type": "waiting-ipam"}))
+
+    assert host.raw(environment, netconf).exit == 0  # without a signal it works
+    host.raw(environment | {"CNI_COMMAND": "DEL"}, netconf).silent()
+    noted.unlink()
+
+    script.write_text(texts[1])
+    process = host.start(environment)
+    assert process.stdin
+    process.stdin.write(netconf.encode())
+    process.stdin.close()
+    while not (noted.exists() and noted.read_text().endswith("\n")):
+        assert process.poll() is None
+    child = int(noted.read_text())
+    process.send_signal(number)
+    process.wait(20)
+    deadline = time.monotonic() + 3
+    while runs(child):
+        assert time.monotonic() < deadline, "the IPAM plugin still runs"
+        time.sleep(0.02)
+    assert host.left() == {}
+    host.raw(environment | {"CNI_COMMAND": "DEL"}, netconf).silent()
+    check_empty(host)
