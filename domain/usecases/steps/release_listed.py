@@ -37,16 +37,18 @@ def release_listed(work: Work, listed: Iterable[Release]) -> Outcome:
     wanted = tuple(dict.fromkeys(listed))
     config, pools = work.datastore.fetch(AllocationConfigKey(), IPPools(), deadline=work.deadline)
     locator = BlockLocator(work, [one.record for one in pools])
-    by_block: dict[Cidr | None, list[Release]] = {}
-    for release in wanted:
-        by_block.setdefault(locator.block_of(release.address), []).append(release)
     releasing = _Releasing(work, config.record.cooldown_seconds if config else 0)
-    releasing.pass_over(by_block.pop(None, []))
+    by_block: dict[Cidr, list[Release]] = {}
+    for release in wanted:
+        cidr = locator.block_of(release.address)
+        if cidr is None:
+            releasing.pass_over([release])
+        else:
+            by_block.setdefault(cidr, []).append(release)
     if len(wanted) > FEW:
         releasing.read_handles()
     for cidr, releases in by_block.items():
-        if cidr is not None:
-            releasing.release(cidr, releases)
+        releasing.release(cidr, releases)
     return releasing.outcome()
 
 
