@@ -113,8 +113,11 @@ def random_run(seed: int, world: World) -> tuple[Schedule, list[Process]]:
     """One schedule of two to four calls on a cluster where some are done already, drawn from the seed."""
     dice = random.Random(seed)
     before = [(dice.choice([*CONTAINERS, *FILLERS]), dice.choice(NODES)) for _ in range(dice.randint(0, 16))]
+    crowd = dice.random() < 0.5  # everything is about one container on one node
+    containers, nodes = (CONTAINERS[:1], NODES[:1]) if crowd else (CONTAINERS, NODES)
+    verbs = ["ADD", "DEL"] if crowd else VERBS
     asked = [
-        (dice.choice(VERBS), dice.choice(CONTAINERS), dice.choice(NODES), dice.random() < 0.4)
+        (dice.choice(verbs), dice.choice(containers), dice.choice(nodes), dice.random() < 0.4)
         for _ in range(dice.randint(2, 4))
     ]
     outcome = run_schedule(world, before, asked, dice.randrange, lambda: dice.choice(FATES))
