@@ -36,7 +36,7 @@ def _decode_attribute(members: Members) -> Attribute:
         handle=members.optional_text("handle_id"),
         secondary=members.labels("secondary"),
         alternate=members.optional_labels("alternateOwnerAttrs") or None,
-        released_at=members.optional_text("releasedAt"),
+        released_at=members.optional_time("releasedAt"),
         unknown=members.rest(),
     )
 
@@ -122,7 +122,7 @@ def decode_block(text: str) -> Block:
     return Block(
         cidr=cidr,
         affinity=members.optional_text("affinity"),
-        claimed_at=members.optional_text("affinity_claim_time"),
+        claimed_at=members.optional_time("affinity_claim_time"),
         allocations=allocations,
         unallocated=_unallocated(members.items("unallocated"), allocations),
         attributes=attributes,

@@ -9,6 +9,7 @@ Invariant: every member of the object is either taken once or part of `rest`.
 from __future__ import annotations
 
 from domain.json_text import dumps, parse
+from domain.moment import parse_rfc3339
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,6 +71,16 @@ class Members:
         if value is None or isinstance(value, str):
             return value
         raise Fault(f"{self._where}{name} must be a string, not {_kind(value)}")
+
+    def optional_time(self, name: str) -> str | None:
+        """An RFC 3339 text as it stands, so that it is written back unchanged."""
+        value = self.optional_text(name)
+        try:
+            if value is not None:
+                parse_rfc3339(value)
+        except ValueError as error:
+            raise Fault(f"{self._where}{name} is {error}") from None
+        return value
 
     def number(self, name: str) -> int:
         value = self._left.pop(name, None)

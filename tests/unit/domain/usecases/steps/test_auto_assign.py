@@ -7,6 +7,7 @@ import pytest
 from adapters.records.keys import key_text
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import HOST, Owner
+from domain.ipam.block import Attribute
 from domain.ipam.config import AllocationConfig
 from domain.ipam.errors import BlockLimitReached, IpamError, StillContended
 from domain.ipam.reservations import Reservation
@@ -386,6 +387,20 @@ def test_k03_a_damaged_block_that_nobody_leads_to_is_named_and_another_claimed(n
     assert assigned(node) == ["10.244.0.192"]
     assert [line for line in node.log.shown("error") if f"block={ORDER[0]}" in line]
     assert node.datastore.revision_of(BlockKey(Cidr.parse(ORDER[0]))) is not None  # nobody wrote over it
+
+
+@pytest.mark.parametrize("member", ["affinity_claim_time", "releasedAt"])
+def test_k03_a_block_whose_times_cannot_be_read_is_passed_over(node, member):
+    """K03: it must not end every call of every node that looks at it."""
+    block = node.add_block(ORDER[0], OTHER).record
+    node.put(BlockKey(block.cidr), block.take((3,), Attribute(None, {}, released_at=block.claimed_at)))
+    key = key_text(BlockKey(block.cidr))
+    text = node.datastore.records_text()[key]
+    node.datastore.load({key: text.replace(f'"{member}":"{block.claimed_at}"', f'"{member}":"yesterday"')})
+    fill(node, *ORDER[1:], free=1)
+    assert assigned(node) == ["10.244.0.255"]
+    (line, *_) = [line for line in node.log.shown("error") if "cannot be read" in line]
+    assert "not an RFC 3339 time: 'yesterday'" in line
 
 
 def test_nothing_is_left_to_do_when_the_datastore_is_away(node):
