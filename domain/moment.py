@@ -75,3 +75,12 @@ def parse_rfc3339(text: str) -> int:
         offset = int(tail[1:3]) * 3600 + int(tail[4:6]) * 60
         second -= offset if tail[0] == "+" else -offset
     return (days * _DAY + second) * SECOND + int((fraction + "000000000")[:9])
+
+
+def parse_go_string(text: str) -> int:
+    """The instant that `go_string` wrote, which is UTC. ValueError for anything else."""
+    date, _, rest = text.partition(" ")
+    clock, space, zone = rest.partition(" ")
+    if not space or zone != "+0000 UTC":
+        raise ValueError(f"not the time of an allocation: {text!r}")
+    return parse_rfc3339(f"{date}T{clock}Z")

@@ -202,6 +202,13 @@ class WorkloadEndpoints(Listing[WorkloadEndpoint]):
     name_prefix: str = ""
 
 
+class BadText(Value):
+    """A record that is there but cannot be used. `fault` says what is wrong with it."""
+
+    key: Key[Any]
+    fault: str
+
+
 class Datastore(ABC):
     """All verbs may raise `Unavailable` (`Expired` past the deadline) and `Unauthorized`."""
 
@@ -237,6 +244,10 @@ class Datastore(ABC):
     def list(self, listing: Listing[R], deadline: Deadline) -> tuple[Stored[R], ...]:
         """The records of a listing, in key order. Records that do not parse are left out."""
         return self.fetch(listing, deadline=deadline)[0]
+
+    @abstractmethod
+    def unreadable(self, deadline: Deadline) -> tuple[BadText, ...]:
+        """The records that listings leave out because they do not parse, in key order. It reads everything there is."""
 
     def upgrade_affinities(self, owner: Owner, deadline: Deadline) -> None:
         """Rewrite an owner's affinities that an old version stored in another form. Most technologies have none."""

@@ -325,6 +325,20 @@ class DatastoreContract:
         store.delete(HandleKey("h"), None, SOON)
         assert store.get(HandleKey("h"), SOON) is None
 
+    def test_corrupt_records_of_every_kind_are_told_with_their_faults(self, store):
+        """K03: what lists leave out, an operator can find."""
+        store.create(HandleKey("h1"), Handle({}), SOON)
+        self.put_text(store, "/calico/ipam/v2/assignment/ipv4/block/10.0.0.64-30", "{}")
+        self.put_text(store, "/calico/ipam/v2/assignment/ipv4/block/nonsense", "{}")
+        self.put_text(store, "/calico/ipam/v2/handle/h2", "<html>")
+        self.put_text(store, "/calico/resources/v3/projectcalico.org/nodes/node-a", "[]")
+        told = store.unreadable(SOON)
+        assert {one.key for one in told} == {BlockKey(V4_BLOCK), HandleKey("h2"), NodeKey("node-a")}
+        assert {one.fault for one in told if one.key == NodeKey("node-a")} == {
+            "the record must be an object, not a list"
+        }
+        assert all(one.fault for one in told)
+
     def test_keys_that_do_not_parse_are_left_out_of_lists(self, store):
         self.put_text(store, "/calico/ipam/v2/assignment/ipv4/block/nonsense", "{}")
         self.put_text(store, "/calico/ipam/v2/host/node-a", "")
@@ -341,6 +355,7 @@ class DatastoreContract:
         for verb in (
             lambda: store.get(HandleKey("h"), past),
             lambda: store.list(Handles(), past),
+            lambda: store.unreadable(past),
             lambda: store.create(HandleKey("i"), Handle({}), past),
             lambda: store.update(HandleKey("h"), Handle({V4_BLOCK: 1}), created.revision, past),
             lambda: store.delete(HandleKey("h"), None, past),

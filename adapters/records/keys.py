@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 _IPAM = "/calico/ipam/v2/"
 _RESOURCES = "/calico/resources/v3/projectcalico.org/"
+ROOTS = (_IPAM, _RESOURCES)  # all keys that we know begin with one of these
 _CONFIG = _IPAM + "config"
 _ENDPOINTS = "workloadendpoints"
 _PLURALS: dict[type, str] = {

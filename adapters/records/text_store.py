@@ -12,11 +12,11 @@ from abc import abstractmethod
 
 from adapters.records.bad_record import BadRecord
 from adapters.records.codec import decode, encode
-from adapters.records.keys import key_text, listing_prefix, matches, parse_key
+from adapters.records.keys import ROOTS, key_text, listing_prefix, matches, parse_key
 from adapters.records.profiles import DEFAULT_ALLOW
 from domain.moment import rfc3339
 from domain.value import Value
-from ports.datastore import Datastore, Key, Listing, ProfileKey, Profiles, Stored
+from ports.datastore import BadText, Datastore, Key, Listing, ProfileKey, Profiles, Stored
 from ports.errors import AlreadyExists, Expired, Refused
 
 TYPE_CHECKING = False
@@ -87,6 +87,20 @@ class TextStore(Datastore):
                 for need, rows in zip(needs, answers)
             ]
         )
+
+    def unreadable(self, deadline: Deadline) -> tuple[BadText, ...]:
+        self.expire(deadline)
+        found: list[BadText] = []
+        for rows in self.read([Span(root, is_prefix=True) for root in ROOTS], deadline):
+            for address, text, _ in rows:
+                key = parse_key(address)
+                if key is None:
+                    continue
+                try:
+                    decode(key, text)
+                except BadRecord as error:
+                    found.append(BadText(key, error.fault))
+        return tuple(found)
 
     def create(self, key: Key[R], record: R, deadline: Deadline) -> Stored[R]:
         self.expire(deadline)

@@ -194,12 +194,3 @@ def covers(reserved: Iterable[Cidr], cidr: Cidr) -> bool:
             return False
         reached = max(reached, end)
     return reached >= cidr.end
-
-
-def outermost(cidrs: Iterable[Cidr]) -> tuple[Cidr, ...]:
-    """The prefixes that lie in no other one of them, in order: they share no address and cover what all cover."""
-    found: list[Cidr] = []
-    for cidr in sorted([one.network for one in cidrs], key=lambda one: (one.version, one.first, one.length)):
-        if not found or cidr not in found[-1]:
-            found.append(cidr)
-    return tuple(found)

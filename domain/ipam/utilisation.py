@@ -8,9 +8,10 @@ Invariant: a block's states are as many as its addresses, and all counts of one 
 
 from __future__ import annotations
 
-from domain.ipam.address import Cidr, outermost
+from domain.ipam.address import Cidr
 from domain.ipam.affinity import HOST
 from domain.ipam.block import Block
+from domain.ipam.filters import outermost
 from domain.ipam.pools import Pool, pool_of
 from domain.ipam.reservations import reserved_cidrs
 from domain.value import Value

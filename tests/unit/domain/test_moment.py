@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.moment import SECOND, go_string, parse_rfc3339, rfc3339
+from domain.moment import SECOND, go_string, parse_go_string, parse_rfc3339, rfc3339
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DATES = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC))  # noqa: DTZ001 - bounds are naive
@@ -65,3 +65,16 @@ def test_fractions_longer_than_nanoseconds_are_cut() -> None:
 def test_what_is_not_a_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         parse_rfc3339(text)
+
+
+@given(st.integers(0, 4_000_000_000 * 10**9))
+def test_the_time_of_an_allocation_is_read_back_exactly(instant):
+    assert parse_go_string(go_string(instant)) == instant
+
+
+@pytest.mark.parametrize(
+    "text", ["", "2026-11-29", "2026-11-29T13:06:12Z", "2026-11-29 13:06:12 +0100 CET", "a b +0000 UTC"]
+)
+def test_other_times_are_not_those_of_an_allocation(text):
+    with pytest.raises(ValueError, match="time"):
+        parse_go_string(text)

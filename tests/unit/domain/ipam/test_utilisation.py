@@ -1,4 +1,4 @@
-"""How full pools and blocks are (LIB-077 to LIB-080, LIB-247 to LIB-252, LIB-259 to LIB-268)."""
+"""How full pools and blocks are (LIB-077 to LIB-080, LIB-259 to LIB-268)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.ipam.address import Cidr, outermost
+from domain.ipam.address import Cidr
 from domain.ipam.block import Attribute, new_block
 from domain.ipam.pools import Pool
 from domain.ipam.reservations import Reservation
@@ -85,33 +85,6 @@ def test_space_outside_agrees_with_counting(pool, others):
     covered = {number for number in every if any(one.first <= number < one.end for one in others)}
     assert space_outside(pool, (), others).free == len(every - covered)
     assert space_outside(pool, others, ()).reserved == len(covered)
-
-
-@pytest.mark.parametrize(
-    ("given_", "kept"),
-    [
-        pytest.param([], [], id="LIB-247"),
-        pytest.param(["0.0.0.0/0", "10.0.0.0/8"], ["0.0.0.0/0"], id="LIB-248"),
-        pytest.param(["::/0", "f0f0::/16"], ["::/0"], id="LIB-249"),
-        pytest.param(
-            ["10.0.0.0/24", "10.0.0.0/25", "10.0.0.128/25", "11.0.0.0/8"], ["10.0.0.0/24", "11.0.0.0/8"], id="LIB-250"
-        ),
-        pytest.param(
-            ["10.0.0.0/24", "10.0.0.0/25", "10.0.0.128/25", "11.0.0.0/24"],
-            ["10.0.0.0/24", "11.0.0.0/24"],
-            id="LIB-251",
-        ),
-        pytest.param(
-            ["11.0.0.0/25", "11.0.0.0/8", "10.0.0.0/24", "10.0.0.0/25", "10.0.0.0/24", "11.0.0.0/8"],
-            ["10.0.0.0/24", "11.0.0.0/8"],
-            id="LIB-252",
-        ),
-    ],
-)
-def test_ranges_inside_others_are_dropped(given_, kept):
-    found = outermost(Cidr.parse(text) for text in given_)
-    assert [str(cidr) for cidr in found] == kept
-    assert outermost(found) == found
 
 
 @given(blocks(), st.lists(cidrs(), max_size=3))
