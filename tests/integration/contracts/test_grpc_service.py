@@ -1,0 +1,233 @@
+"""The gRPC dataplane against real services: each way to name one, and each way in which one can let us down."""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from adapters.grpc.dataplane import GrpcDataplane
+from adapters.grpc.transport import DEADLINE_EXCEEDED, UNAVAILABLE, CallFailed
+from adapters.grpc.transport_grpcio import GrpcioTransport
+from adapters.linux.clock import SystemClock
+from adapters.linux.namespaces import is_own_namespace
+from adapters.linux.signals import Withheld
+from adapters.memory.log import RecordingLog
+from dataplane_service import MAC, ROOT, DataplaneService
+from domain.ipam.address import Cidr
+from domain.workload.attachment import Attachment
+from ports.dataplane import Connected
+from ports.errors import Expired, Refused, Unavailable
+
+V4, V6 = Cidr.parse("10.0.0.9/26"), Cidr.parse("fd00::9/122")
+ATTACHMENT = Attachment("/run/netns/n", "eth0", "cali1", (V4, V6), (Cidr.parse("0.0.0.0/0"),), mtu=1450)
+ADD = "/cni.CniDataplane/Add"
+
+
+class Terminated(BaseException):
+    pass
+
+
+@pytest.fixture
+def terminable():
+    """As in a plugin: the first signal raises, later ones change nothing."""
+
+    def terminate(*_: object) -> None:
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return f"unix://{tmp_path}/dataplane.sock"
+
+
+@pytest.fixture
+def service(path: str):
+    with DataplaneService(path) as service:
+        yield service
+
+
+def dataplane(target: str) -> GrpcDataplane:
+    options = {"type": "grpc", "socket": target, "extra": "option"}
+    return GrpcDataplane(options, GrpcioTransport(target, Withheld), is_own_namespace, SystemClock(), RecordingLog())
+
+
+def connect(target: str, seconds: float = 20.0) -> Connected:
+    return dataplane(target).connect(ATTACHMENT, SystemClock().deadline(seconds))
+
+
+@contextmanager
+def signals_from_elsewhere(*delays: float):
+    """SIGTERM to this process after each delay, from another process."""
+    script = "; ".join(f"sleep {delay}; kill -TERM {os.getpid()}" for delay in delays)
+    sender = subprocess.Popen(["/bin/sh", "-c", script])
+    try:
+        yield
+    finally:
+        sender.wait(20)
+
+
+@pytest.mark.parametrize("listen", ["unix", "127.0.0.1:0", "[::1]:0"])
+@pytest.mark.parametrize("scheme", ["", "passthrough:///"])
+def test_a_service_is_reached_by_path_or_by_address(path: str, listen: str, scheme: str) -> None:
+    """CNI-017"""
+    with DataplaneService(path if listen == "unix" else listen) as service:
+        assert connect(scheme + service.target) == Connected("cali1", MAC, (V4, V6))
+        dataplane(scheme + service.target).disconnect("/run/netns/n", "eth0", SystemClock().deadline(20))
+        assert service.methods() == ["Add", "Del"]
+
+
+def test_a_host_name_is_resolved() -> None:
+    with DataplaneService("127.0.0.1:0") as service:
+        connect(service.target.replace("127.0.0.1", "localhost"))
+
+
+def test_no_proxy_is_asked_for_a_service_of_this_host(path: str) -> None:
+    with DataplaneService("127.0.0.1:0") as service:
+        proxies = dict.fromkeys(("http_proxy", "https_proxy", "grpc_proxy"), "http://127.0.0.1:1")
+        in_a_process_of_its_own(service.target, "", **proxies)
+
+
+def test_a_field_that_a_library_of_ours_does_not_know_does_no_harm(service: DataplaneService) -> None:
+    answer = GrpcioTransport(service.target, Withheld).call(ADD, b"\xfa\x3e\x01x", 5.0)
+    assert answer.startswith(b"\x08\x01")
+
+
+def test_a_refusal_and_a_status_are_told_from_each_other(service: DataplaneService) -> None:
+    """CNI-020"""
+    service.answer(Add="fail:no room")
+    with pytest.raises(Refused, match=r"^grpc dataplane error: no room$"):
+        connect(service.target)
+    service.answer(Add="status:FAILED_PRECONDITION:not yet")
+    with pytest.raises(Refused, match=r"^rpc error: code = FailedPrecondition desc = not yet$"):
+        connect(service.target)
+    assert service.methods() == ["Add", "Add"]
+
+
+def test_a_method_that_a_service_lacks(service: DataplaneService) -> None:
+    with pytest.raises(CallFailed, match="code = Unimplemented"):
+        GrpcioTransport(service.target, Withheld).call("/cni.CniDataplane/Check", b"", 5.0)
+
+
+@pytest.mark.parametrize("target", ["unix", "127.0.0.1:1", "no-such-host.invalid:1", "no target at all"])
+def test_a_service_that_is_not_there_is_told_at_once(path: str, target: str) -> None:
+    """CNI-016"""
+    target = path if target == "unix" else target
+    started = time.monotonic()
+    with pytest.raises(Unavailable) as unavailable:
+        connect(target)
+    assert str(unavailable.value).startswith("rpc error: code = Unavailable desc = ")
+    assert str(unavailable.value).endswith(f" (gRPC dataplane {target})")
+    assert time.monotonic() - started < 3.0
+    assert not Path(path.removeprefix("unix://")).exists()
+
+
+def test_a_service_that_hangs_is_left_when_the_time_is_over_and_the_add_taken_back(service: DataplaneService) -> None:
+    service.answer(Add="hang")
+    started = time.monotonic()
+    with pytest.raises(Expired, match=f"waiting for gRPC dataplane {service.target}"):
+        connect(service.target, seconds=0.5)
+    assert 0.4 < time.monotonic() - started < 2.0
+    assert service.methods() == ["Add", "Del"]
+
+
+def test_a_service_that_accepts_and_says_nothing(path: str) -> None:
+    listener = socket.socket(socket.AF_UNIX)
+    with listener:
+        listener.bind(path.removeprefix("unix://"))
+        listener.listen()
+        started = time.monotonic()
+        with pytest.raises(CallFailed) as failed:
+            GrpcioTransport(path, Withheld).call(ADD, b"", 0.5)
+        assert failed.value.code in (DEADLINE_EXCEEDED, UNAVAILABLE)
+        assert time.monotonic() - started < 2.0
+
+
+def test_a_service_that_dies_in_the_middle_of_a_call(service: DataplaneService) -> None:
+    service.answer(Add="die")
+    with pytest.raises(Unavailable, match="code = Unavailable"):
+        connect(service.target)
+
+
+def test_a_signal_ends_the_wait_and_takes_the_add_back(service: DataplaneService, terminable: None) -> None:
+    """L07; the second signal does not disturb the taking back."""
+    service.answer(Add="hang")
+    started = time.monotonic()
+    with signals_from_elsewhere(0.3, 0.05, 0.05), pytest.raises(Terminated):
+        connect(service.target)
+    assert time.monotonic() - started < 2.0
+    assert service.methods() == ["Add", "Del"]
+
+
+def test_signals_that_change_nothing_any_more_do_not_end_a_call(service: DataplaneService, terminable: None) -> None:
+    """Undo must not be torn apart."""
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    service.answer(Del="hang")
+    with signals_from_elsewhere(0.1, 0.1), pytest.raises(Expired):
+        dataplane(service.target).disconnect("/run/netns/n", "eth0", SystemClock().deadline(0.6))
+    assert service.methods() == ["Del"]
+
+
+def test_the_librarys_threads_take_no_signal_from_us(service: DataplaneService, terminable: None) -> None:
+    """A signal to the process is for the main thread, whatever threads there are."""
+    connect(service.target)
+    ours = {str(os.getpid()), *[str(thread.native_id) for thread in threading.enumerate()]}
+    masks = {}
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            masks[task.name] = re.search(r"SigBlk:\s*(\w+)", (task / "status").read_text())[1]
+    foreign = {name: int(mask, 16) for name, mask in masks.items() if name not in ours}
+    assert foreign
+    assert all(mask >> (signal.SIGTERM - 1) & 1 for mask in foreign.values()), foreign
+
+
+def test_a_call_leaves_no_connection(service: DataplaneService) -> None:
+    """G14"""
+
+    def sockets() -> int:
+        names = [os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if entry.exists()]
+        return len([name for name in names if name.startswith("socket:")])
+
+    connect(service.target)
+    before = sockets()
+    for _ in range(10):
+        connect(service.target)
+    gc.collect()
+    started = time.monotonic()
+    while sockets() > before and time.monotonic() - started < 5:
+        time.sleep(0.02)
+    assert sockets() <= before
+
+
+def test_programs_started_afterwards_inherit_nothing(service: DataplaneService) -> None:
+    """A delegated IPAM plugin may run after a call: undo does that."""
+    report = "import os; print([n for n in os.listdir('/proc/self/fd') if int(n) > 2 and os.path.exists('/dev/fd/' + n)"
+    report += " and os.get_inheritable(int(n))])"
+    assert in_a_process_of_its_own(service.target, report) == "[]\n"
+
+
+def in_a_process_of_its_own(target: str, then: str, **environment: str) -> str:
+    """What it prints after a call that succeeds."""
+    script = (
+        f"import sys; sys.path[:0] = [{str(ROOT)!r}]\n"
+        "from adapters.grpc.transport_grpcio import GrpcioTransport\n"
+        "from adapters.linux.signals import Withheld\n"
+        f"GrpcioTransport({target!r}, Withheld).call({ADD!r}, b'', 5.0)\n{then}"
+    )
+    words = [sys.executable, "-c", script]
+    return subprocess.run(words, env=environment, check=True, timeout=60, capture_output=True, text=True).stdout
