@@ -393,12 +393,18 @@ def test_the_connection_test_says_what_add_would_say(node):
         connection.test_connection(NetConf(), node.runtime(), Deadline(60.0))
 
 
+def test_the_connection_test_says_why_the_datastore_is_away(node):
+    node.fail("fetch", ClusterInformationKey, Unavailable("no route to host"))
+    with pytest.raises(Unavailable, match="error getting ClusterInformation: no route to host"):
+        connection.test_connection(NetConf(), node.runtime(), Deadline(60.0))
+
+
 def test_the_connection_test_waits_two_seconds(node):
     class Silent(type(node.datastore)):
         def fetch(self, *needs, deadline):
             node.clock.sleep(deadline.left(node.clock.monotonic()))
             raise Expired("the datastore")
 
-    with pytest.raises(Unavailable, match="error getting ClusterInformation: deadline exceeded"):
+    with pytest.raises(Unavailable, match=r"error getting ClusterInformation: (context )?deadline exceeded"):
         connection.test_connection(NetConf(), node.runtime(datastore=lambda: Silent(node.clock)), Deadline(60.0))
     assert node.clock.monotonic() == 2
