@@ -21,16 +21,22 @@ if TYPE_CHECKING:
 
 
 class Container(containers.DeclarativeContainer):
-    """Override `netconf` and `environment` with what the program was given; `create` lets it make a datastore."""
+    """Override `netconf` and `environment` with what the program was given; `create` lets it make a datastore.
+
+    `inline` is for certificates that stand in a configuration file themselves.
+    """
 
     netconf = providers.Object(NetConf())
     environment: providers.Object[Mapping[str, str]] = providers.Object({})
     create = providers.Object(False)
+    inline = providers.Object(wiring.NO_INLINE)
 
     log = providers.Singleton(CallLog, "tortie")
     clock = providers.Singleton(wiring.clock)
     exported = providers.Singleton(wiring.exported, netconf, environment)
-    datastore = providers.Singleton(wiring.datastore, exported, netconf.provided.sqlite_path, clock, create=create)
+    datastore = providers.Singleton(
+        wiring.datastore, exported, netconf.provided.sqlite_path, clock, create=create, inline=inline
+    )
     cluster = providers.Singleton(wiring.cluster)
     dataplane = providers.Singleton(wiring.dataplane, netconf, clock, log)
     node = providers.Singleton(wiring.node)

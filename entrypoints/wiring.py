@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SQLITE_PATH = "/var/lib/tortie/datastore.db"
 OWN_IPAM = "calico-ipam"
+NO_INLINE: Mapping[str, str] = {}
 
 
 def open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runtime:
@@ -77,18 +78,29 @@ def setting(environment: Mapping[str, str], name: str) -> str:
     return environment.get(f"CALICO_{name}", environment.get(name, ""))
 
 
-def datastore(environment: Mapping[str, str], sqlite_path: str, clock: Clock, *, create: bool = False) -> Datastore:
+def datastore(
+    environment: Mapping[str, str],
+    sqlite_path: str,
+    clock: Clock,
+    *,
+    create: bool = False,
+    inline: Mapping[str, str] = NO_INLINE,
+) -> Datastore:
     """The type that is asked for; without one etcd if endpoints are given, else Kubernetes.
 
-    With `create` a missing embedded datastore is made. Only an operator asks for that, never a plugin.
+    With `create` a missing embedded datastore is made. Only an operator asks for that, never a plugin; and only an
+    operator's configuration file has certificates `inline`.
     """
     type = setting(environment, "DATASTORE_TYPE")
     if not type:
         type = "etcdv3" if setting(environment, "ETCD_ENDPOINTS") else "kubernetes"
     if type == "sqlite":
         return sqlite_datastore(sqlite_path or setting(environment, "TORTIE_SQLITE_PATH"), clock, create=create)
-    if type in ("etcdv3", "kubernetes"):
-        raise BadConfiguration(f'datastore type "{type}" is not part of this build; set "datastore_type": "sqlite"')
+    if type == "etcdv3":
+        return etcd_datastore(environment, clock, inline)
+    if type == "kubernetes":
+        known = '"datastore_type": "etcdv3" or "sqlite"'
+        raise BadConfiguration(f'datastore type "{type}" is not part of this build; set {known}')
     raise Refused(f"unknown datastore type: {type}")
 
 
@@ -96,6 +108,20 @@ def sqlite_datastore(path: str, clock: Clock, *, create: bool = False) -> Datast
     from adapters.sqlite.datastore import SqliteDatastore
 
     return SqliteDatastore(path or DEFAULT_SQLITE_PATH, clock, create=create)
+
+
+def etcd_datastore(environment: Mapping[str, str], clock: Clock, inline: Mapping[str, str]) -> Datastore:
+    """Settings are read, and complained about, before the library is loaded."""
+    from adapters.etcdv3.datastore import EtcdDatastore
+    from adapters.etcdv3.settings import read_settings
+    from adapters.linux.signals import Withheld
+
+    settings = read_settings(lambda name: setting(environment, name), inline)
+    try:
+        from adapters.etcdv3.race_etcd3 import etcd3_opener
+    except ImportError as error:
+        raise BadConfiguration(f'datastore type "etcdv3" needs the packages of the extra "etcd": {error}') from error
+    return EtcdDatastore(settings, clock, etcd3_opener(Withheld))
 
 
 def cluster() -> Cluster:

@@ -34,7 +34,8 @@ from py_compile import PycInvalidationMode
 
 ROOT = Path(__file__).resolve().parent.parent
 OWN_PACKAGES = ("domain", "ports", "adapters", "entrypoints")
-BUNDLED_EXTRAS = ("linux", "grpc", "operator")
+BUNDLED_EXTRAS = ("linux", "grpc", "etcd", "operator")
+NO_WHEEL = "etcd3"  # pure Python that PyPI has in source form only
 LAUNCHER = "calico"
 LINKS = ("calico-ipam", "tortie")
 FOLDER = ".tortie"
@@ -106,7 +107,19 @@ def libraries(lock: Path) -> Path:
     listed.write_text(requirements)
     say("== Fetching the bundled libraries")
     pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "-q", "--no-compile"]
-    pip += ["--no-deps", "--only-binary", ":all:", "--require-hashes", "--target", str(fresh), "-r", str(listed)]
+    pip += [
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        "--no-binary",
+        NO_WHEEL,
+        "--use-pep517",
+        "--require-hashes",
+        "--target",
+        str(fresh),
+        "-r",
+        str(listed),
+    ]
     subprocess.run(pip, check=True)
     listed.unlink()
     shutil.rmtree(fresh / "bin", ignore_errors=True)  # their commands; the bundle starts none of them

@@ -13,6 +13,7 @@ import _sqlite3
 import os
 import stat
 
+from adapters.records.uid import uuid4_text
 from ports.errors import BadConfiguration, Unavailable
 
 TYPE_CHECKING = False
@@ -46,12 +47,8 @@ _REASONS = {
 
 
 def uuid4() -> str:
-    """A random UUID as text. `uuid` would load a dozen modules for these three lines."""
-    octets = bytearray(os.urandom(16))
-    octets[6] = octets[6] & 0x0F | 0x40
-    octets[8] = octets[8] & 0x3F | 0x80
-    digits = octets.hex()
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    """A random UUID as text."""
+    return uuid4_text(os.urandom(16))
 
 
 def unavailable(path: str, error: _sqlite3.Error) -> Unavailable:

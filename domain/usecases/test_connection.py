@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from domain.usecases.steps.cluster_ready import cluster_information, require_ready
+from ports.errors import Expired, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,10 +12,19 @@ if TYPE_CHECKING:
     from ports.runtime import Runtime
 
 ANSWER = 2.0  # seconds
+# The original's words: who calls `-t` may compare them. Whom we waited for is in the log.
+_EXPIRED = "error getting ClusterInformation: context deadline exceeded"
 
 
 def test_connection(netconf: NetConf, runtime: Runtime, deadline: Deadline) -> None:
     """Returns if so; raises what ADD would raise otherwise."""
     del netconf  # the runtime was opened from it; Kubernetes access will be tried from it as well
     first = deadline.sooner(runtime.clock.monotonic(), ANSWER)
-    require_ready(cluster_information(runtime.datastore, first))
+    try:
+        stored = cluster_information(runtime.datastore, first)
+    except Unavailable as error:
+        if not isinstance(error.__cause__, Expired):
+            raise
+        runtime.log.error("The datastore has not answered in time", error=error)
+        raise Unavailable(_EXPIRED) from error
+    require_ready(stored)

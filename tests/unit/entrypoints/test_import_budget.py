@@ -47,7 +47,11 @@ NEVER = {
     ),
     *("struct", "subprocess", "tempfile", "textwrap", "threading", "traceback", "typing", "urllib", "uuid", "warnings"),
 }
-LIBRARY_TRANSPORTS = {"adapters.linux.netlink_pyroute2"}
+LIBRARY_TRANSPORTS = {
+    "adapters.linux.netlink_pyroute2",
+    *("adapters.etcdv3.transport_etcd3", "adapters.etcdv3.race_etcd3"),
+    *("adapters.etcdv3.etcdrpc", "adapters.etcdv3.etcd_api_pb2"),
+}
 OWN = ("domain", "ports", "adapters", "entrypoints")
 OPERATOR = ("entrypoints.ctl", "entrypoints.container")  # the `tortie` command, not a plugin
 
@@ -88,9 +92,10 @@ def test_the_lists_do_not_contradict_each_other() -> None:
         (("adapters/records", "adapters/memory"), ALWAYS),
         (("adapters/linux",), ALWAYS | MACHINE),
         (("adapters/sqlite",), ALWAYS | MACHINE | SQLITE),
+        (("adapters/etcdv3",), ALWAYS | MACHINE),
         (("entrypoints",), ALWAYS | MACHINE),
     ],
-    ids=["domain and ports", "records and memory", "linux", "sqlite", "entrypoints"],
+    ids=["domain and ports", "records and memory", "linux", "sqlite", "etcd", "entrypoints"],
 )
 def test_no_module_on_a_plugin_path_loads_more_than_its_budget(packages: tuple[str, ...], budget: set[str]) -> None:
     wanted = [

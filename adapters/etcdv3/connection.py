@@ -1,0 +1,157 @@
+"""One etcd, however many endpoints it has: finding one that answers, signing in, trying again, and saying what failed.
+
+What may be repeated is repeated for a while, so that a server's restart or a change of leader is not seen: connecting,
+and reads. A write is sent once. When its answer is lost nobody knows whether it has happened, and only those who
+decided on it can find out.
+
+Invariant: nothing is waited for past the deadline, and every error names the endpoint, or all that were tried.
+"""
+
+from __future__ import annotations
+
+from adapters.etcdv3.transport import (
+    DEADLINE_EXCEEDED,
+    FAILED_PRECONDITION,
+    INVALID_ARGUMENT,
+    PERMISSION_DENIED,
+    UNAUTHENTICATED,
+    UNAVAILABLE,
+    TransportError,
+    Untrusted,
+)
+from ports.errors import Expired, Refused, Unauthorized, Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from adapters.etcdv3.endpoint import Endpoint
+    from adapters.etcdv3.settings import EtcdSettings
+    from adapters.etcdv3.transport import Open, Transport
+    from ports.clock import Clock
+    from ports.deadline import Deadline
+
+    T = TypeVar("T")
+
+PATIENCE = 10.0  # seconds for which a verb looks for an endpoint that answers; the original's dial time-out
+READ_TRY = 5.0  # seconds for a read before another endpoint is asked, if there is one
+_PAUSE = 0.2  # seconds between two tries
+# etcd has one status for all that is wrong with a request; only its text tells that credentials are.
+_AUTH_FAULTS = ("authentication failed", "user name is empty", "user name not found", "revision of auth store is old")
+_STALE_TOKEN = ("invalid auth token", "revision of auth store is old")
+
+
+class Connection:
+    """Connects on first use. `opener` makes a transport; `discover` finds the endpoints where settings name none."""
+
+    def __init__(
+        self,
+        settings: EtcdSettings,
+        clock: Clock,
+        opener: Open,
+        discover: Callable[[str, Clock, Deadline], tuple[Endpoint, ...]],
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._open = opener
+        self._discover = discover
+        self._endpoints = settings.endpoints
+        self._transport: Transport | None = None
+        self._token = ""
+
+    def ask(self, verb: Callable[[Transport, float], T], deadline: Deadline, *, repeatable: bool = False) -> T:
+        """What the verb answers; it gets a transport and how many seconds it may take.
+
+        `Unavailable`, `Expired`, `Unauthorized`, or `Refused` for a request that etcd does not take.
+        """
+        patience = deadline.sooner(self._clock.monotonic(), PATIENCE)
+        while True:
+            transport = self._connected(deadline, patience)
+            try:
+                return self._signed_in(verb, transport, deadline, repeatable=repeatable)
+            except TransportError as error:
+                fault = error
+            except BaseException:  # a signal: the transport may be in the middle of a request
+                self.close()
+                raise
+            lost = fault.status in (UNAVAILABLE, DEADLINE_EXCEEDED)
+            if lost:
+                self._leave(transport)
+            if not (lost and (repeatable or fault.harmless)) or patience.passed(self._clock.monotonic()):
+                raise self._translated(fault, f"etcd {transport.endpoint}", deadline) from fault
+            self._clock.sleep(_PAUSE)
+
+    def _leave(self, transport: Transport) -> None:
+        """Another endpoint is tried first next time, if there is one."""
+        self.close()
+        others = [endpoint for endpoint in self._endpoints if endpoint != transport.endpoint]
+        self._endpoints = (*others, transport.endpoint)
+
+    def close(self) -> None:
+        """Safe to repeat; the next verb connects again."""
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            transport.close()
+
+    def _connected(self, deadline: Deadline, patience: Deadline) -> Transport:
+        while self._transport is None:
+            try:
+                endpoints = self._found_endpoints(deadline)
+                self._transport = self._open(endpoints, self._settings.tls, self._left(patience))
+            except TransportError as error:
+                if isinstance(error, Untrusted) or patience.passed(self._clock.monotonic()):
+                    raise self._translated(error, str(self._settings), deadline) from error
+                self._clock.sleep(_PAUSE)
+        return self._transport
+
+    def _found_endpoints(self, deadline: Deadline) -> tuple[Endpoint, ...]:
+        if not self._endpoints:
+            self._endpoints = self._discover(self._settings.discovery, self._clock, deadline)
+        return self._endpoints
+
+    def _signed_in(
+        self, verb: Callable[[Transport, float], T], transport: Transport, deadline: Deadline, *, repeatable: bool
+    ) -> T:
+        """A token that has expired is replaced once; etcd has then done nothing yet."""
+        if self._settings.user and not self._token:
+            self._sign_in(transport, deadline)
+        transport.token = self._token
+        try:
+            return verb(transport, self._try_seconds(deadline, repeatable=repeatable))
+        except TransportError as error:
+            if not (self._token and any(text in str(error) for text in _STALE_TOKEN)):
+                raise
+        self._sign_in(transport, deadline)
+        transport.token = self._token
+        return verb(transport, self._try_seconds(deadline, repeatable=repeatable))
+
+    def _sign_in(self, transport: Transport, deadline: Deadline) -> None:
+        """An etcd without authentication takes everybody, so it is no error to have a password for it."""
+        try:
+            self._token = transport.authenticate(self._settings.user, self._settings.password, self._left(deadline))
+        except TransportError as error:
+            if error.status != FAILED_PRECONDITION:
+                raise TransportError(error.status, str(error), harmless=True) from error
+            self._token = ""
+
+    def _left(self, deadline: Deadline) -> float:
+        """Never nothing: an attempt that has begun ends by itself."""
+        return max(0.001, deadline.left(self._clock.monotonic()))
+
+    def _try_seconds(self, deadline: Deadline, *, repeatable: bool) -> float:
+        left = self._left(deadline)
+        return min(left, READ_TRY) if repeatable and len(self._endpoints) > 1 else left
+
+    def _translated(self, error: TransportError, where: str, deadline: Deadline) -> Exception:
+        """The port's error for a transport's."""
+        status, text = error.status, f"{where}: {error}"
+        if status in (UNAVAILABLE, DEADLINE_EXCEEDED) and not isinstance(error, Untrusted):
+            if deadline.passed(self._clock.monotonic()):
+                return Expired(text if status == UNAVAILABLE else where)
+            return Unavailable(text)
+        if status in (PERMISSION_DENIED, UNAUTHENTICATED):
+            return Unauthorized(text)
+        if status == INVALID_ARGUMENT:
+            return Unauthorized(text) if any(fault in str(error) for fault in _AUTH_FAULTS) else Refused(text)
+        return Unavailable(text)

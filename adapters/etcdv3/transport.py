@@ -1,0 +1,109 @@
+"""The seam between what we mean by a record and what goes over the wire to etcd: bytes and status codes.
+
+A transport is one connection to one endpoint. It knows keys, values, revisions and gRPC's status numbers; it knows
+nothing of records, tries nothing twice, and waits no longer than it is told. There are two ways to build one: on
+a library, and on bare sockets; the same contract suite runs over both (tests/contracts_etcd_transport).
+
+Invariant: a verb that returned has happened at one revision of the whole store; one that raised may or may not have
+happened, unless `TransportError.harmless` says that it cannot have.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from domain.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
+
+    from adapters.etcdv3.endpoint import Endpoint
+
+    Row: TypeAlias = tuple[bytes, bytes, int]
+    """Key, value, revision of its last change."""
+
+# gRPC's status numbers, as far as anybody here asks for one by name
+UNKNOWN, INVALID_ARGUMENT, DEADLINE_EXCEEDED, PERMISSION_DENIED = 2, 3, 4, 7
+FAILED_PRECONDITION, UNAVAILABLE, UNAUTHENTICATED = 9, 14, 16
+
+
+class TransportError(Exception):
+    """`str()` is what the other side or the system said. `harmless`: nothing was sent, so nothing has happened."""
+
+    def __init__(self, status: int, message: str, *, harmless: bool = False) -> None:
+        super().__init__(message)
+        self.status = status
+        self.harmless = harmless
+
+
+class Untrusted(TransportError):
+    """The two sides do not accept each other's certificates or versions of TLS; another try changes nothing."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(UNAVAILABLE, message, harmless=True)
+
+
+class Tls(Value):
+    """What a connection by https is made with; all PEM. Without `ca` the system's authorities count."""
+
+    ca: bytes = b""
+    cert: bytes = b""
+    key: bytes = b""
+    only_newest: bool = False
+    """TLS 1.3 at least; else 1.2 at least."""
+
+
+class Outcome(Value):
+    """What became of a guarded write.
+
+    If `done`, `revision` is the store's after it, which is the key's new one. Else `revision` is the one that the key
+    has instead of the expected one: 0 if there is no such key.
+    """
+
+    done: bool
+    revision: int
+
+
+class Transport(ABC):
+    """All verbs raise `TransportError`. `seconds` is how long one may take; `token` goes with each request."""
+
+    endpoint: Endpoint
+    token: str = ""
+
+    @abstractmethod
+    def authenticate(self, user: str, password: str, seconds: float) -> str:
+        """A token for `token`."""
+
+    @abstractmethod
+    def read(self, ranges: Sequence[tuple[bytes, bytes]], seconds: float) -> list[list[Row]]:
+        """Per range the rows in key order, all of one instant.
+
+        A range is (key, b"") for one key, (first, end) for the keys from `first` on and before `end`.
+        """
+
+    @abstractmethod
+    def create(self, key: bytes, value: bytes, seconds: float) -> Outcome:
+        """Put, if there is no such key."""
+
+    @abstractmethod
+    def replace(self, key: bytes, value: bytes, revision: int, seconds: float) -> Outcome:
+        """Put, if the key is at that revision."""
+
+    @abstractmethod
+    def delete(self, key: bytes, revision: int | None, seconds: float) -> Outcome:
+        """Delete, if the key is at that revision (None: at any; not `done` with revision 0 if there is none)."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Safe to repeat."""
+
+
+if TYPE_CHECKING:
+    Open: TypeAlias = Callable[[Sequence[Endpoint], Tls, float], Transport]
+    """Connects to whichever endpoint answers first, each getting a short start over the next one.
+
+    Within the given seconds, else `TransportError`: status UNAVAILABLE when each has refused (the text says how),
+    DEADLINE_EXCEEDED when none has answered.
+    """

@@ -1,0 +1,197 @@
+"""A transport on the `etcd3` package and grpcio.
+
+The package's client makes requests and holds the channel. What it lacks is added here and in `race_etcd3`: several
+endpoints, the system's authorities, tokens over http (current gRPC refuses the package's way of sending them without
+TLS), the revision of a write, and statuses as they are. Its message classes are ours (`etcdrpc`).
+
+The library works in threads of its own, and its Python part holds locks that an exception from a signal handler would
+leave locked. So termination signals are withheld while it runs, and admitted between two moments of waiting.
+
+Invariant: no type of gRPC's leaves the two modules; nothing is sent twice.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+
+from adapters.etcdv3 import etcdrpc
+from adapters.etcdv3.transport import DEADLINE_EXCEEDED, Outcome, Transport, TransportError, Untrusted
+
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC writes to stderr what its errors say anyway
+etcdrpc.install()
+
+import grpc  # noqa: E402 - after its settings
+from etcd3 import Etcd3Client, transactions  # noqa: E402 - after its messages
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+    from typing import Any, Protocol, Self
+
+    from adapters.etcdv3.endpoint import Endpoint
+    from adapters.etcdv3.transport import Row, Tls
+
+    class Withheld(Protocol):
+        """A block that termination signals do not interrupt, except at `admit`."""
+
+        def __enter__(self) -> Self: ...
+        def __exit__(
+            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        ) -> None: ...
+        def admit(self) -> None: ...
+
+
+SLICE = 0.05  # seconds between two chances for termination signals
+_GRACE = 1.0  # seconds that the library may take to notice that the time is over
+_OPTIONS = (
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.enable_retries", 0),
+    ("grpc.service_config_disable_resolution", 1),  # else each host name is looked up for TXT records too
+    ("grpc.use_local_subchannel_pool", 1),  # else a new channel waits for what an old one to that address waited for
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+)
+# gRPC has no setting for the oldest version of TLS. This is a cipher of version 1.2 that needs a key known to both
+# sides beforehand, so nobody can agree on it; version 1.3 has ciphers of its own.
+_NO_CIPHER_BEFORE_1_3 = "ECDHE-PSK-AES128-CBC-SHA"
+_SYSTEM_AUTHORITIES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+)
+_NOT_SENT = "failed to connect to all addresses; last error: "
+_TLS_FAULTS = (  # a word of the library's text, and what an operator has to know
+    ("CERTIFICATE_VERIFY_FAILED", "certificate problem: the server's certificate is not signed by the given authority"),
+    ("Hostname Verification", "certificate problem: the server's certificate is not for this host name"),
+    ("Peer name", "certificate problem: the server's certificate is not for this host name"),
+    ("CERTIFICATE", "certificate problem: the server does not accept the client's certificate"),
+    ("UNKNOWN_CA", "certificate problem: the server does not accept the client's certificate"),
+    ("security handshaker", "certificate problem: authority, client certificate or key cannot be used together"),
+    ("WRONG_VERSION_NUMBER", "the server does not speak TLS there; is http meant instead of https?"),
+    ("andshake", "no agreement on TLS"),
+)
+
+
+class Client(Etcd3Client):  # type: ignore[misc]  # the package has no types
+    """The package's client for one endpoint, with certificates from memory."""
+
+    def __init__(self, endpoint: Endpoint, tls: Tls) -> None:
+        self.endpoint = endpoint
+        self._tls = tls
+        if endpoint.secure and tls.only_newest:
+            os.environ["GRPC_SSL_CIPHER_SUITES"] = _NO_CIPHER_BEFORE_1_3
+        super().__init__(endpoint.host_text, endpoint.port, ca_cert=endpoint.secure or None, grpc_options=_OPTIONS)
+
+    def _get_secure_creds(self, *_paths: object) -> grpc.ChannelCredentials:
+        """Called by the package's constructor when there is a `ca_cert`, which would name a file."""
+        authorities = self._tls.ca or _system_authorities()
+        return grpc.ssl_channel_credentials(authorities, self._tls.key or None, self._tls.cert or None)
+
+
+class Etcd3Transport(Transport):
+    """On a client whose channel is connected."""
+
+    def __init__(self, client: Client, withheld: Callable[[], Withheld]) -> None:
+        self._client = client
+        self._withheld = withheld
+        self.endpoint = client.endpoint
+
+    def authenticate(self, user: str, password: str, seconds: float) -> str:
+        request = etcdrpc.AuthenticateRequest(name=user, password=password)
+        stub = etcdrpc.AuthStub(self._client.channel)
+        token: str = self._call(stub.Authenticate, request, seconds, token="").token
+        return token
+
+    def read(self, ranges: Sequence[tuple[bytes, bytes]], seconds: float) -> list[list[Row]]:
+        wanted = [transactions.Get(first, end or None) for first, end in ranges]
+        answer = self._transact((), wanted, (), seconds)
+        return [[(row.key, row.value, row.mod_revision) for row in one.response_range.kvs] for one in answer.responses]
+
+    def create(self, key: bytes, value: bytes, seconds: float) -> Outcome:
+        return self._write(transactions.Version(key) == 0, transactions.Put(key, value), seconds)
+
+    def replace(self, key: bytes, value: bytes, revision: int, seconds: float) -> Outcome:
+        return self._write(transactions.Mod(key) == revision, transactions.Put(key, value), seconds)
+
+    def delete(self, key: bytes, revision: int | None, seconds: float) -> Outcome:
+        deletion = transactions.Delete(key, prev_kv=True)
+        if revision is not None:
+            return self._write(transactions.Mod(key) == revision, deletion, seconds)
+        answer = self._transact((), (deletion,), (), seconds)
+        deleted = answer.responses[0].response_delete_range.deleted > 0
+        return Outcome(deleted, answer.header.revision if deleted else 0)
+
+    def close(self) -> None:
+        with self._withheld():
+            self._client.close()
+
+    def _write(self, guard: Any, operation: Any, seconds: float) -> Outcome:
+        answer = self._transact((guard,), (operation,), (transactions.Get(guard.key),), seconds)
+        if answer.succeeded:
+            return Outcome(done=True, revision=answer.header.revision)
+        found = answer.responses[0].response_range.kvs
+        return Outcome(done=False, revision=found[0].mod_revision if found else 0)
+
+    def _transact(self, guards: Sequence[Any], wanted: Sequence[Any], otherwise: Sequence[Any], seconds: float) -> Any:
+        """The whole answer; the package's own `transaction` would leave the revision out."""
+        request = etcdrpc.TxnRequest(
+            compare=[guard.build_message() for guard in guards],
+            success=self._client._ops_to_requests(wanted),
+            failure=self._client._ops_to_requests(otherwise),
+        )
+        return self._call(self._client.kvstub.Txn, request, seconds, token=self.token)
+
+    def _call(self, procedure: Any, request: Any, seconds: float, *, token: str) -> Any:
+        metadata = (("token", token),) if token else None
+        with self._withheld() as signals:
+            future = procedure.future(request, timeout=seconds, metadata=metadata)
+            _wait(future, seconds + _GRACE, signals)
+            try:
+                return future.result()
+            except grpc.RpcError as error:
+                raise translated(error) from error
+
+
+def _wait(future: Any, seconds: float, signals: Withheld) -> None:
+    """Until the call is over. Waiting on a bare lock leaves nothing half done."""
+    answered = _thread.allocate_lock()
+    answered.acquire()
+    future.add_done_callback(lambda _: answered.release())
+    for _ in range(int(seconds / SLICE)):
+        if answered.acquire(timeout=SLICE):
+            return
+        signals.admit()
+    future.cancel()
+    raise TransportError(DEADLINE_EXCEEDED, "no answer")
+
+
+def translated(error: Any) -> TransportError:
+    """Our error for the library's."""
+    status: int = error.code().value[0]
+    message: str = error.details() or error.code().name.lower().replace("_", " ")
+    if _NOT_SENT not in message:
+        return TransportError(status, message)
+    message = message.partition(_NOT_SENT)[2].removeprefix("UNKNOWN: ").removeprefix("UNAVAILABLE: ")
+    for word, fault in _TLS_FAULTS:
+        if word in message:
+            return Untrusted(f"{fault} ({message})")
+    return TransportError(status, message, harmless=True)
+
+
+def _system_authorities() -> bytes | None:
+    """The first bundle there is; else gRPC's own."""
+    for path in _SYSTEM_AUTHORITIES:
+        try:
+            with open(path, "rb") as file:
+                return file.read()
+        except OSError:
+            continue
+    return None

