@@ -51,6 +51,7 @@ LIBRARY_TRANSPORTS = {
     "adapters.linux.netlink_pyroute2",
     *("adapters.etcdv3.transport_etcd3", "adapters.etcdv3.race_etcd3"),
     *("adapters.etcdv3.etcdrpc", "adapters.etcdv3.etcd_api_pb2"),
+    *("adapters.grpc.messages", "adapters.grpc.cni_dataplane_pb2"),  # google.protobuf; the first call imports grpc
 }
 OWN = ("domain", "ports", "adapters", "entrypoints")
 OPERATOR = ("entrypoints.ctl", "entrypoints.container")  # the `tortie` command, not a plugin
@@ -91,11 +92,12 @@ def test_the_lists_do_not_contradict_each_other() -> None:
         (("domain", "ports"), ALWAYS),
         (("adapters/records", "adapters/memory"), ALWAYS),
         (("adapters/linux",), ALWAYS | MACHINE),
+        (("adapters/grpc",), ALWAYS | MACHINE),
         (("adapters/sqlite",), ALWAYS | MACHINE | SQLITE),
         (("adapters/etcdv3",), ALWAYS | MACHINE),
         (("entrypoints",), ALWAYS | MACHINE),
     ],
-    ids=["domain and ports", "records and memory", "linux", "sqlite", "etcd", "entrypoints"],
+    ids=["domain and ports", "records and memory", "linux", "grpc", "sqlite", "etcd", "entrypoints"],
 )
 def test_no_module_on_a_plugin_path_loads_more_than_its_budget(packages: tuple[str, ...], budget: set[str]) -> None:
     wanted = [
@@ -161,3 +163,20 @@ def test_a_call_on_the_embedded_datastore_stays_in_its_budget(
     assert not answer or answer == "OK\n" or json.loads(answer)
     assert foreign(loaded) - {"pyroute2"} <= ALWAYS | MACHINE | SQLITE | CALLS
     assert "domain.cni.netconf" in loaded
+
+
+def test_the_grpc_library_is_loaded_only_when_a_service_is_asked(netconf: str, tmp_path: Path) -> None:
+    """The own namespace is refused before that."""
+    options = {"type": "grpc", "socket": f"unix://{tmp_path}/absent"}
+    environment = {
+        "CNI_COMMAND": "DEL",
+        "CNI_CONTAINERID": "c1",
+        "CNI_NETNS": "/proc/self/ns/net",
+        "CNI_IFNAME": "eth0",
+        "CNI_PATH": str(tmp_path),
+    }
+    given = json.dumps({**json.loads(netconf), "dataplane_options": options})
+    loaded, answer = run_plugin("calico", environment, given)
+    assert json.loads(answer)["code"] == 8
+    assert "adapters.grpc.dataplane" in loaded
+    assert foreign(loaded) <= ALWAYS | MACHINE | SQLITE | CALLS
