@@ -153,7 +153,9 @@ class Library:
         return [str(taken.address) for family in families for taken in family.taken]
 
     def assign_ip(self, text: str, node: str = "host-a", handle: str = "h", **fields: object) -> None:
-        assign_specific(self.work, self.request(node, handle, **fields), address(text))
+        assign_specific(
+            self.work, self.request(node, handle, **fields), address(text), Undo(self.work.clock, self.work.log)
+        )
 
     def release(self, *texts: str, **fields: object):
         """ReleaseIPs: (unallocated, released, error). `fields` go for all addresses."""

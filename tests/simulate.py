@@ -81,9 +81,16 @@ def require_clean_failure(world: World, process: Process, schedule: Schedule, co
     """A failed ADD holds nothing, and a block write whose reply alone was lost is no failure."""
     faults = [line for line in schedule.trace if line.startswith(f"{process.name}: ") and not line.endswith("[ok]")]
     _, verb, container, *_ = process.name.split()
-    if verb == "ADD" and len(faults) == 1 and "update BlockKey" in faults[0] and faults[0].endswith("[reply lost]"):
+    alone = containers.count(container) == 1
+    if (
+        verb == "ADD"
+        and alone
+        and len(faults) == 1
+        and "update BlockKey" in faults[0]
+        and faults[0].endswith("[reply lost]")
+    ):
         assert not isinstance(process.error, PortError), (process.name, process.error)
-    if verb == "ADD" and isinstance(process.error, IpamError) and not faults and containers.count(container) == 1:
+    if verb == "ADD" and isinstance(process.error, IpamError) and not faults and alone:
         held = {handle for handle, _ in world.held()} | {handle for handle, _ in world.counted()}
         assert f"net.{container}" not in held, (process.name, process.error)
 

@@ -15,7 +15,6 @@ from domain.moment import go_string
 from domain.usecases.steps.assign_specific import assign_specific
 from domain.usecases.steps.auto_assign import auto_assign
 from domain.usecases.steps.find_endpoint import endpoint_name
-from domain.usecases.steps.free_addresses import free_taken
 from domain.usecases.steps.host_lock import host_lock
 from domain.usecases.steps.node_name import node_name
 from domain.usecases.steps.own_namespace import refuse_own_namespace
@@ -45,11 +44,7 @@ def assign_addresses(call: Call, runtime: Runtime, undo: Undo) -> Result:
     if call.args.ip is not None:
         with host_lock(call, runtime):
             upgrade_host(work, runtime.node, request.owner)
-            taken = assign_specific(work, request, call.args.ip)
-            undo.register(
-                f"assign {taken.address}",
-                lambda deadline: free_taken(work.until(deadline), request.handle, taken),
-            )
+            taken = assign_specific(work, request, call.args.ip, undo)
         return _result((taken.alone,))
     if not any(request.counts.values()):
         raise CniError(INVALID_CONFIG, "ipam.assign_ipv4 and ipam.assign_ipv6 are both off: there is nothing to assign")

@@ -21,15 +21,20 @@ MUTANTS = {
         "        self._check(key, address, replaces)\n        return self._write(",
         "        return self._write(",
     ),
-    "the block is written before the handle is counted": (
-        STEPS + "take_addresses.py",
-        "        increment(work, want.request.handle, block.cidr, len(ordinals), want.request.max_per_handle)\n",
-        "",
+    "the handle is not counted up before the block is written": (
+        STEPS + "count_handle.py",
+        "        counts[block] = counts.get(block, 0) + count\n",
+        "        counts[block] = counts.get(block, 0) + count - 1\n",
     ),
-    "the handle is counted down before the block is written": (
+    "a lost reply is taken for a failure": (
+        STEPS + "take_addresses.py",
+        "        if found is not None and ours:\n",
+        "        if found is not None and ours and failure is None:\n",
+    ),
+    "addresses are not freed before the handle is counted down": (
         STEPS + "free_addresses.py",
-        "        freed = len(free_in_block(",
-        "        decrement(work, handle, cidr, counted)\n        freed = len(free_in_block(",
+        "        free_in_block(work, cidr, Chosen(lambda block: block.held_by(handle), cooldown, counted))\n",
+        "",
     ),
     "an affinity is confirmed whoever owns the block": (
         STEPS + "claim_block.py",
@@ -42,18 +47,26 @@ MUTANTS = {
     ),
     "a block is not rewritten when a handle is struck off": (
         STEPS + "free_addresses.py",
-        "        if not ordinals and not expected:\n",
+        "        if not ordinals and not chosen.expected:\n",
         "        if not ordinals:\n",
     ),
-    "a handle is struck off whatever has happened to it": (
+    "a handle that has changed is lowered all the same": (
         STEPS + "free_addresses.py",
-        "            decrement(work, handle, cidr, freed)\n",
-        "            decrement(work, handle, cidr, counted)\n",
+        "            latest = settle(work, handle, cidr)\n",
+        "            latest = lower(work, work.datastore.get(HandleKey(handle), work.deadline), cidr, 0)\n",
     ),
-    "a lost reply is taken for a failure": (
-        STEPS + "take_addresses.py",
-        "        if found is not None and ours:\n",
-        "        if found is not None and ours and failure is None:\n",
+    "a count is settled without rewriting the block": (
+        STEPS + "count_handle.py",
+        "            if found is not None:\n",
+        "            if False:\n",
+    ),
+    "a count that was raised is taken back whatever happened since": (
+        STEPS + "count_handle.py",
+        "        settle(work, _name(incremented), block)\n",
+        (
+            "        now = work.datastore.get(incremented.key, work.deadline)\n"
+            "        lower(work, now, block, now.record.blocks.get(block, 0) - count if now else 0)\n"
+        ),
     ),
     "undo forgets what was taken": (
         "domain/usecases/undo.py",
@@ -62,8 +75,8 @@ MUTANTS = {
     ),
     "a handle that counts too much is left alone": (
         STEPS + "free_addresses.py",
-        "            latest = _strike(work, latest, cidr)\n",
-        "            if freed:\n                latest = _strike(work, latest, cidr)\n",
+        "            latest = lower(work, latest, cidr, 0)\n",
+        "            pass\n",
     ),
 }
 

@@ -13,23 +13,27 @@ from domain.ipam.errors import AddressTaken, IpamError, StillContended
 from domain.ipam.pools import enabled_pools, pool_of, require_block_size
 from domain.ipam.request import AssignRequest, Taken
 from domain.usecases.steps.claim_block import NotOurs, claim_block, rewrite
-from domain.usecases.steps.count_handle import decrement, increment
+from domain.usecases.steps.count_handle import increment, lower, settle, take_back
+from domain.usecases.steps.free_addresses import free_taken
 from domain.usecases.steps.work import MAX_TRIES
-from ports.datastore import AllocationConfigKey, BlockKey, IPPools
+from domain.value import Value
+from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPPools
 from ports.errors import Conflict, Missing, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.ipam.block import Attribute, Block
+    from domain.ipam.handle import Handle
     from domain.usecases.steps.work import Work
+    from domain.usecases.undo import Undo
     from ports.datastore import Stored
 
 VM_MARK = ".vmi."  # in the handle of a virtual machine, which moves by rules of its own
 NOT_IN_A_POOL = "The provided IP address is not in a configured pool\n"
 
 
-def assign_specific(work: Work, request: AssignRequest, address: Address) -> Taken:
-    """The address, taken. IpamError says why it cannot be had."""
+def assign_specific(work: Work, request: AssignRequest, address: Address, undo: Undo) -> Taken:
+    """The address, taken and registered for undo. IpamError says why it cannot be had."""
     config, pools = work.datastore.fetch(AllocationConfigKey(), IPPools(), deadline=work.deadline)
     pool = pool_of(enabled_pools([one.record for one in pools], address.version), address)
     if pool is None:
@@ -41,41 +45,60 @@ def assign_specific(work: Work, request: AssignRequest, address: Address) -> Tak
         )
     require_block_size(pool)
     cidr = address.host_cidr.replace(length=pool.block_length).network
-    settings = config.record if config else AllocationConfig()
+    asked = _Asked(request, config.record if config else AllocationConfig(), undo)
     for _ in range(MAX_TRIES):
         try:
             block = work.datastore.get(BlockKey(cidr), work.deadline) or claim_block(work, request.owner, cidr)
-            return _take(work, request, settings, block, block.record.ordinal(address))
+            return _take(work, asked, block, block.record.ordinal(address))
         except (Conflict, Missing, NotOurs):
             continue
     raise StillContended(BlockKey(cidr))
 
 
-def _take(work: Work, request: AssignRequest, config: AllocationConfig, stored: Stored[Block], ordinal: int) -> Taken:
+def _take(work: Work, asked: _Asked, stored: Stored[Block], ordinal: int) -> Taken:
     """One try; `Conflict` or `Missing` when the block changed under it."""
-    block = stored.record.collect(work.clock.now(), config.cooldown_seconds)
-    if config.strict_affinity:
+    request = asked.request
+    block = stored.record.collect(work.clock.now(), asked.config.cooldown_seconds)
+    if asked.config.strict_affinity:
         _require_affinity(block, request.owner)
     holder = block.holder(ordinal)
     if holder is not None and holder.holder == request.handle and request.max_per_handle:
-        return Taken(block.cidr, ordinal, block.sequences.get(ordinal, 0))
+        return Taken(block.cidr, ordinal, block.sequences.get(ordinal, 0))  # held before this call: nothing to undo
     if holder is not None and not _may_take_over(holder, request):
         raise _refusal(block.cidr.at(ordinal), holder)
-    increment(work, request.handle, block.cidr, 1, request.max_per_handle)
+    former = work.datastore.get(HandleKey(holder.holder), work.deadline) if holder and holder.holder else None
+    handle = increment(work, request.handle, block.cidr, 1, request.max_per_handle)
     try:
         written = rewrite(work, stored, block.give(ordinal, request.attribute))
     except (Conflict, Missing, Unavailable):
         found = work.datastore.get(stored.key, work.deadline)
         if found is None or found.record.holder(ordinal) != request.attribute:
-            decrement(work, request.handle, block.cidr, 1)
+            take_back(work, handle, block.cidr, 1)
             raise
         written = found
+    taken = Taken(block.cidr, ordinal, written.record.sequences[ordinal])
+    asked.undo.register(
+        f"assign {taken.address}", lambda deadline: free_taken(work.until(deadline), request.handle, taken)
+    )
     if holder is not None and holder.holder:
-        work.log.info(
-            "Took an address over from the pod's earlier sandbox", address=block.cidr.at(ordinal), was=holder.holder
-        )
-        decrement(work, holder.holder, block.cidr, 1)
-    return Taken(block.cidr, ordinal, written.record.sequences[ordinal])
+        _count_down_former(work, former, holder.holder, written.record)
+    return taken
+
+
+class _Asked(Value):
+    """What one call is about."""
+
+    request: AssignRequest
+    config: AllocationConfig
+    undo: Undo
+
+
+def _count_down_former(work: Work, former: Stored[Handle] | None, handle: str, block: Block) -> None:
+    work.log.info("Took an address over from the pod's earlier sandbox", block=block.cidr, was=handle)
+    try:
+        lower(work, former, block.cidr, len(block.held_by(handle)))
+    except (Conflict, Missing):
+        settle(work, handle, block.cidr)
 
 
 def _may_take_over(holder: Attribute, request: AssignRequest) -> bool:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from domain.ipam.affinity import Owner
 from domain.ipam.pools import deselects, enabled_pools, pool_of
 from domain.usecases.steps.claim_block import release_claim
-from domain.usecases.steps.count_handle import decrement
-from domain.usecases.steps.guarded_write import DELETE, LEAVE, guarded_write, write_once
+from domain.usecases.steps.count_handle import lower, settle
+from domain.usecases.steps.guarded_write import DELETE, LEAVE, guarded_write
+from domain.value import Value
 from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPPools, NodeKey
 from ports.errors import Conflict, Missing, PortError
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 def free_handle(work: Work, handle: str) -> bool:
     """Free everything a handle holds. False if there is no such handle.
 
-    A handle that counts more than its block holds (left by a death in mid-call) is corrected too. The block is then
+    A handle that counts more than its blocks hold (left by a death in mid-call) is corrected too. A block is then
     rewritten even if nothing in it changes, so that a call still in flight for this handle loses its race and counts
     again before it writes.
     """
@@ -42,23 +43,14 @@ def free_handle(work: Work, handle: str) -> bool:
     cooldown = config.record.cooldown_seconds if config else 0
     latest: Stored[Handle] | None = stored
     for cidr, counted in stored.record.blocks.items():
-        freed = len(free_in_block(work, cidr, cooldown, lambda block: block.held_by(handle), expected=counted))
+        free_in_block(work, cidr, Chosen(lambda block: block.held_by(handle), cooldown, counted))
         try:
-            latest = _strike(work, latest, cidr)
+            latest = lower(work, latest, cidr, 0)
         except (Conflict, Missing):
-            decrement(work, handle, cidr, freed)
-            latest = work.datastore.get(HandleKey(handle), work.deadline)
+            latest = settle(work, handle, cidr)
     if not stored.record.blocks:
         guarded_write(work, HandleKey(handle), _delete_if_bare, stored)
     return True
-
-
-def _strike(work: Work, handle: Stored[Handle] | None, cidr: Cidr) -> Stored[Handle] | None:
-    """Take one block off a handle, if the handle is still as it was read before that block was written."""
-    if handle is None or cidr not in handle.record.blocks:
-        return handle
-    rest = {block: count for block, count in handle.record.blocks.items() if block != cidr}
-    return write_once(work, handle.key, handle, handle.record.replace(blocks=rest) if rest else DELETE)
 
 
 def _delete_if_bare(found: Handle | None) -> Delete | Leave:
@@ -67,15 +59,20 @@ def _delete_if_bare(found: Handle | None) -> Delete | Leave:
 
 def free_taken(work: Work, handle: str, taken: Taken) -> None:
     """Free one address that this call gave out, if it is still exactly that allocation."""
+    config, stored = work.datastore.fetch(AllocationConfigKey(), HandleKey(handle), deadline=work.deadline)
 
     def exactly(block: Block) -> tuple[int, ...]:
         holder = block.holder(taken.ordinal)
         ours = holder is not None and holder.holder == handle
         return (taken.ordinal,) if ours and block.sequences.get(taken.ordinal) == taken.sequence else ()
 
-    freed = free_in_block(work, taken.block, cooldown_seconds(work), exactly)
-    if freed:
-        decrement(work, handle, taken.block, len(freed))
+    freed = free_in_block(work, taken.block, Chosen(exactly, config.record.cooldown_seconds if config else 0))
+    if not freed.holders:
+        return
+    try:
+        lower(work, stored, taken.block, freed.still_held(handle))
+    except (Conflict, Missing):
+        settle(work, handle, taken.block)
 
 
 def cooldown_seconds(work: Work) -> int:
@@ -84,13 +81,34 @@ def cooldown_seconds(work: Work) -> int:
     return config.record.cooldown_seconds if config else 0
 
 
-def free_in_block(
-    work: Work, cidr: Cidr, cooldown: int, chosen: Callable[[Block], tuple[int, ...]], *, expected: int = 0
-) -> Mapping[int, Attribute]:
-    """Free the ordinals that `chosen` names; returns who held each. A block that is gone holds nothing.
+class Chosen(Value):
+    """Which ordinals of a block to free. With `expected` the block is rewritten even if there are none."""
 
-    With `expected` the block is rewritten even if there is nothing to free. What `chosen` raises goes to the caller,
-    and nothing is written.
+    ordinals: Callable[[Block], tuple[int, ...]]
+    cooldown: int
+    expected: int = 0
+
+
+class Freed(Value):
+    """What a write freed: who held each ordinal, and the block as it was written (None: it is gone)."""
+
+    holders: Mapping[int, Attribute]
+    left: Block | None
+
+    def still_held(self, handle: str) -> int:
+        """How many addresses of the block the handle has now."""
+        return len(self.left.held_by(handle)) if self.left else 0
+
+
+def free_in_block(
+    work: Work,
+    cidr: Cidr,
+    chosen: Chosen,
+    stored: Stored[Block] | None = None,
+) -> Freed:
+    """Free the ordinals that are chosen. A block that is gone holds nothing.
+
+    What `chosen` raises goes to the caller, and nothing is written. `stored` saves the first read.
     """
     freed: dict[int, Attribute] = {}
 
@@ -99,17 +117,17 @@ def free_in_block(
         if found is None:
             return LEAVE
         now = work.clock.now()
-        block = found.collect(now, cooldown)
-        ordinals = chosen(block)
-        if not ordinals and not expected:
+        block = found.collect(now, chosen.cooldown)
+        ordinals = chosen.ordinals(block)
+        if not ordinals and not chosen.expected:
             return LEAVE
         freed.update({ordinal: block.attributes[block.allocations[ordinal] or 0] for ordinal in ordinals})
-        return settled(found, block.release(ordinals, now, cooldown))
+        return settled(found, block.release(ordinals, now, chosen.cooldown))
 
-    left = guarded_write(work, BlockKey(cidr), release)
+    left = guarded_write(work, BlockKey(cidr), release, stored)
     if freed and left is not None and left.record.is_empty():
         give_up_if_deselected(work, left.record)
-    return freed
+    return Freed(freed, left.record if left else None)
 
 
 def settled(found: Block, after: Block) -> Block | Delete:

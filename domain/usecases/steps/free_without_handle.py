@@ -7,7 +7,7 @@ Invariant: as in free_addresses: only addresses whose holder is the named handle
 
 from __future__ import annotations
 
-from domain.usecases.steps.free_addresses import free_in_block
+from domain.usecases.steps.free_addresses import Chosen, free_in_block
 from ports.datastore import AllocationConfigKey, Blocks
 
 TYPE_CHECKING = False
@@ -19,8 +19,7 @@ def free_without_handle(work: Work, handle: str) -> int:
     """How many addresses were freed."""
     config, blocks = work.datastore.fetch(AllocationConfigKey(), Blocks(), deadline=work.deadline)
     cooldown = config.record.cooldown_seconds if config else 0
+    mine = Chosen(lambda block: block.held_by(handle), cooldown)
     return sum(
-        len(free_in_block(work, stored.record.cidr, cooldown, lambda block: block.held_by(handle)))
-        for stored in blocks
-        if stored.record.held_by(handle)
+        len(free_in_block(work, stored.record.cidr, mine).holders) for stored in blocks if stored.record.held_by(handle)
     )

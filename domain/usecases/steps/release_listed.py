@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from domain.ipam.errors import IpamError
 from domain.ipam.release import Outcome, releasable
-from domain.usecases.steps.count_handle import decrement
-from domain.usecases.steps.free_addresses import free_in_block
+from domain.usecases.steps.count_handle import lower, settle
+from domain.usecases.steps.free_addresses import Chosen, Freed, free_in_block
 from domain.usecases.steps.locate_block import BlockLocator
-from ports.datastore import AllocationConfigKey, HandleKey, Handles, IPPools
-from ports.errors import PortError
+from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, Handles, IPPools
+from ports.errors import Conflict, Missing, PortError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class _Releasing:
     def __init__(self, work: Work, cooldown: int) -> None:
         self._work = work
         self._cooldown = cooldown
-        self._handles: dict[str, Stored[Handle]] = {}
+        self._handles: dict[str, Stored[Handle] | None] = {}
         self._unallocated: dict[Address, None] = {}
         self._released: dict[Address, Release] = {}
         self._error: Exception | None = None
@@ -82,20 +82,31 @@ class _Releasing:
             return releasable(block, releases)
 
         try:
-            freed = free_in_block(self._work, cidr, self._cooldown, meant)
-            gone = {cidr.at(ordinal) for ordinal in freed}
+            stored = self._work.datastore.get(BlockKey(cidr), self._work.deadline)
+            self._read_holders(stored, releases)
+            freed = free_in_block(self._work, cidr, Chosen(meant, self._cooldown), stored)
+            gone = {cidr.at(ordinal) for ordinal in freed.holders}
             self._released.update({one.address: one for one in releases if one.address in gone})
             self.pass_over([one for one in releases if one.address not in gone])
-            holders = [attribute.holder for attribute in freed.values()]
-            for handle in dict.fromkeys(holders):
-                self._count_down(handle, cidr, holders.count(handle))
+            for handle in dict.fromkeys([attribute.holder for attribute in freed.holders.values()]):
+                self._count_down(handle, cidr, freed)
         except (IpamError, PortError) as error:
             self._work.log.error("Could not release all addresses of a block", block=cidr, error=error)
             self._error = self._error or error
 
-    def _count_down(self, handle: str | None, cidr: Cidr, count: int) -> None:
+    def _read_holders(self, stored: Stored[Block] | None, releases: list[Release]) -> None:
+        """Handles are counted down over what they were before the block was written."""
+        for ordinal in releasable(stored.record, releases) if stored else ():
+            holder = stored.record.holder(ordinal) if stored else None
+            name = holder.holder if holder else None
+            if name is not None and name not in self._handles:
+                self._handles[name] = self._work.datastore.get(HandleKey(name), self._work.deadline)
+
+    def _count_down(self, handle: str | None, cidr: Cidr, freed: Freed) -> None:
         if handle is None:  # an allocation that was made without one
             return
-        left = decrement(self._work, handle, cidr, count, self._handles.pop(handle, None))
-        if left is not None:
-            self._handles[handle] = left
+        try:
+            left = lower(self._work, self._handles.get(handle), cidr, freed.still_held(handle))
+        except (Conflict, Missing):
+            left = settle(self._work, handle, cidr)
+        self._handles[handle] = left

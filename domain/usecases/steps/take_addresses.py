@@ -12,7 +12,7 @@ from __future__ import annotations
 from domain.ipam.errors import StillContended
 from domain.ipam.request import AssignRequest, Taken
 from domain.usecases.steps.claim_block import rewrite
-from domain.usecases.steps.count_handle import decrement, increment
+from domain.usecases.steps.count_handle import increment, take_back
 from domain.usecases.steps.work import MAX_TRIES
 from domain.value import Value
 from ports.errors import Conflict, Missing, PortError, Unavailable
@@ -46,7 +46,7 @@ def take_addresses(work: Work, stored: Stored[Block], want: Want) -> tuple[Taken
         ordinals = block.free(want.reserved)[: want.count]
         if not ordinals:
             return ()
-        increment(work, want.request.handle, block.cidr, len(ordinals), want.request.max_per_handle)
+        handle = increment(work, want.request.handle, block.cidr, len(ordinals), want.request.max_per_handle)
         failure: PortError | None = None
         try:
             found = rewrite(work, found, block.take(ordinals, want.request.attribute))
@@ -55,7 +55,7 @@ def take_addresses(work: Work, stored: Stored[Block], want: Want) -> tuple[Taken
             found = work.datastore.get(stored.key, work.deadline)
         ours = (_ours(found.record, want) if found else frozenset()) - before
         if len(ours) < len(ordinals):
-            decrement(work, want.request.handle, block.cidr, len(ordinals) - len(ours))
+            take_back(work, handle, block.cidr, len(ordinals) - len(ours))
         if found is not None and ours:
             return tuple(Taken(block.cidr, ordinal, found.record.sequences[ordinal]) for ordinal in sorted(ours))
         if isinstance(failure, Unavailable):

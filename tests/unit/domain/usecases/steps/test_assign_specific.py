@@ -16,6 +16,7 @@ from domain.resource import Metadata
 from domain.usecases.steps.assign_specific import assign_specific
 from domain.usecases.steps.free_addresses import free_handle
 from domain.usecases.steps.work import MAX_TRIES
+from domain.usecases.undo import Undo
 from one_node import NODE, OWNER, OneNode
 from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPReservationKey
 from ports.errors import Unavailable
@@ -31,7 +32,7 @@ def node():
 
 
 def assign(node, text: str = "10.244.0.5", **fields):
-    return assign_specific(node.work(), node.request(**fields), Address.parse(text))
+    return assign_specific(node.work(), node.request(**fields), Address.parse(text), Undo(node.clock, node.log))
 
 
 def refusal(node, text: str = "10.244.0.5", **fields) -> str:
@@ -167,7 +168,7 @@ def sandbox(node, handle: str, changes: dict[str, str] = {}) -> None:  # noqa: B
 def assign_to_pod(node):
     request = node.request()
     request = request.replace(secondary={**POD, **request.secondary})
-    return assign_specific(node.work(), request, Address.parse("10.244.0.5"))
+    return assign_specific(node.work(), request, Address.parse("10.244.0.5"), Undo(node.clock, node.log))
 
 
 def test_l08_a_pod_takes_its_address_over_from_its_earlier_sandbox(node):

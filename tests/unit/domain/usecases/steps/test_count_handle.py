@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Cidr
-from domain.ipam.errors import IpamError
+from domain.ipam.block import Attribute
+from domain.ipam.errors import IpamError, StillContended
 from domain.ipam.handle import Handle
-from domain.usecases.steps.count_handle import decrement, increment
+from domain.usecases.steps.count_handle import increment, lower, settle, take_back
 from one_node import OneNode
-from ports.datastore import HandleKey
+from ports.datastore import BlockKey, HandleKey
+from ports.errors import Conflict
 
 KEY = HandleKey("h")
 ONE, OTHER, SIX = Cidr.parse("10.0.0.0/26"), Cidr.parse("10.0.0.64/26"), Cidr.parse("fd00::/122")
@@ -55,32 +57,98 @@ def test_a_limit_holds_for_a_handle_that_does_not_exist_yet(node):
     assert counts(node) is None
 
 
-def test_counting_down_to_nothing_deletes_the_handle(node):
-    node.put(KEY, Handle({ONE: 2, OTHER: 1}))
-    decrement(node.work(), "h", ONE, 1)
+def block_held(node, cidr, handle, count):
+    """A block of that node in which the handle has the first addresses."""
+    block = node.add_block(str(cidr)).record
+    node.put(BlockKey(cidr), block.take(tuple(range(count)), Attribute(handle, {})) if count else block)
+
+
+def test_lowering_to_nothing_deletes_the_handle(node):
+    stored = node.put(KEY, Handle({ONE: 2, OTHER: 1}))
+    stored = lower(node.work(), stored, ONE, 1)
     assert counts(node) == {"10.0.0.0/26": 1, "10.0.0.64/26": 1}
-    decrement(node.work(), "h", ONE, 1)
+    stored = lower(node.work(), stored, ONE, 0)
     assert counts(node) == {"10.0.0.64/26": 1}
-    decrement(node.work(), "h", OTHER, 1)
+    assert lower(node.work(), stored, OTHER, 0) is None
     assert node.get(KEY) is None
 
 
-def test_a_count_never_goes_below_nothing(node):
-    node.put(KEY, Handle({ONE: 1, OTHER: 1}))
-    decrement(node.work(), "h", ONE, 5)
-    assert counts(node) == {"10.0.0.64/26": 1}
-
-
-def test_counting_down_what_is_not_counted_changes_nothing(node):
-    decrement(node.work(), "h", ONE, 1)
-    assert counts(node) is None
+def test_lowering_to_as_much_as_is_counted_writes_nothing(node):
     stored = node.put(KEY, Handle({ONE: 1}))
-    decrement(node.work(), "h", OTHER, 1)
+    assert lower(node.work(), stored, ONE, 1) == stored
+    assert lower(node.work(), stored, OTHER, 0) == stored
+    assert lower(node.work(), None, ONE, 0) is None
     assert node.datastore.revision_of(KEY) == stored.revision
 
 
-def test_counting_down_starts_from_what_the_caller_has_read(node):
+def test_lowering_over_a_handle_that_has_changed_is_refused(node):
     stored = node.put(KEY, Handle({ONE: 2}))
-    calls = node.datastore.calls["fetch"]
-    decrement(node.work(), "h", ONE, 1, stored)
-    assert node.datastore.calls["fetch"] == calls
+    increment(node.work(), "h", ONE, 1)
+    with pytest.raises(Conflict):
+        lower(node.work(), stored, ONE, 0)
+    assert counts(node) == {"10.0.0.0/26": 3}
+
+
+def test_taking_back_restores_what_was_counted_before(node):
+    node.put(KEY, Handle({ONE: 1}))
+    incremented = increment(node.work(), "h", ONE, 2)
+    take_back(node.work(), incremented, ONE, 2)
+    assert counts(node) == {"10.0.0.0/26": 1}
+
+
+def test_taking_back_what_another_call_has_changed_settles_with_the_block(node):
+    """A DEL has struck the handle off meanwhile, and a second ADD counts on it: that count must stay."""
+    block_held(node, ONE, "h", 1)
+    incremented = increment(node.work(), "h", ONE, 1)
+    node.put(KEY, Handle({ONE: 1}))
+    take_back(node.work(), incremented, ONE, 1)
+    assert counts(node) == {"10.0.0.0/26": 1}
+
+
+def test_settling_makes_the_handle_count_what_the_block_holds_and_rewrites_the_block(node):
+    block_held(node, ONE, "h", 1)
+    node.put(KEY, Handle({ONE: 3, OTHER: 1}))
+    sequence = node.get(BlockKey(ONE)).sequence
+    settle(node.work(), "h", ONE)
+    assert counts(node) == {"10.0.0.0/26": 1, "10.0.0.64/26": 1}
+    assert node.get(BlockKey(ONE)).sequence == sequence + 1
+    settle(node.work(), "h", OTHER)  # that block is gone
+    assert counts(node) == {"10.0.0.0/26": 1}
+
+
+def test_settling_what_is_settled_or_unknown_writes_nothing(node):
+    block_held(node, ONE, "h", 1)
+    before = node.put(KEY, Handle({ONE: 1}))
+    revision = node.datastore.revision_of(BlockKey(ONE))
+    assert settle(node.work(), "h", ONE) == before
+    assert settle(node.work(), "nobody", ONE) is None
+    assert node.datastore.revision_of(BlockKey(ONE)) == revision
+
+
+def test_settling_goes_round_while_others_write_the_block(node):
+    block_held(node, ONE, "h", 1)
+    node.put(KEY, Handle({ONE: 3}))
+    rivals = [1, 2]
+
+    def rival(verb, key):
+        if verb == "update" and key == BlockKey(ONE) and rivals:
+            node.put(BlockKey(ONE), node.get(BlockKey(ONE)).replace(sequence=rivals.pop()))
+
+    node.datastore.before = rival
+    settle(node.work(), "h", ONE)
+    assert counts(node) == {"10.0.0.0/26": 1}
+    assert not rivals
+
+
+def test_settling_gives_up_when_it_never_gets_its_turn(node):
+    block_held(node, ONE, "h", 1)
+    node.put(KEY, Handle({ONE: 3}))
+
+    def rival(verb, key):
+        if verb == "update" and key == BlockKey(ONE):
+            node.put(BlockKey(ONE), node.get(BlockKey(ONE)))
+
+    node.datastore.before = rival
+    with pytest.raises(StillContended):
+        settle(node.work(), "h", ONE)
+    assert counts(node) == {"10.0.0.0/26": 3}
