@@ -81,6 +81,7 @@ class DataplaneContract:
         assert inside.link.kind == "veth"
         assert connected.host_interface == host
         assert connected.mac == inside.link.mac != HOST_MAC
+        assert connected.addresses == (V4.address.host_cidr,)
         assert V4.address.host_cidr in inside.addresses
         assert {route for route in inside.routes if route[0].version == 4} == {
             (ON_LINK, None),
