@@ -1,90 +1,96 @@
 """Whatever a crash leaves, `ipam gc` collects, and `ipam check` then finds nothing (L03, L04; spec: ipam 16).
 
-Schedules are those of tests/simulate.py; here the sweep comes after them, or is one of the calls at work.
+The schedules are those of tests/simulate.py; the sweep comes after them, or is one of the calls at work.
 """
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+import random
+
+import pytest
 
 from domain.ipam.audit import is_clean
+from domain.ipam.errors import IpamError
+from domain.ipam.inventory import PROBLEM
 from domain.usecases.check_ipam import check_ipam
 from domain.usecases.collect_ipam import KEPT, Sweep, collect_ipam
-from domain.usecases.steps.work import Work
-from ipam_world import NEVER, NODES, World, call_of
-from scheduler import PROCEED, Process, Schedule
-from simulate import CONTAINERS, FATES, FILLERS, run_schedule, settle
+from ipam_world import NODES, World, call_of
+from ports.errors import PortError
+from scheduler import PROCEED, Died, Process, Schedule
+from simulate import CONTAINERS, FATES, FILLERS, VERBS, body_of, settle
 
-calls = st.lists(
-    st.tuples(
-        st.sampled_from(["ADD", "ADD", "DEL"]), st.sampled_from(CONTAINERS), st.sampled_from(NODES), st.booleans()
-    ),
-    min_size=2,
-    max_size=4,
-)
-earlier = st.lists(st.tuples(st.sampled_from([*CONTAINERS, *FILLERS]), st.sampled_from(NODES)), max_size=16)
+RUNS = 25  # a test
 
 
-def work_of(world: World, store=None) -> Work:
-    return Work.on(world.runtime(store), NEVER)
+def drawn(seed: int, *, apart: bool):
+    """The dice, what is there before, and what is asked at once; `apart`: a container is deleted by one at a time."""
+    dice = random.Random(seed)
+    before = [(dice.choice([*CONTAINERS, *FILLERS]), dice.choice(NODES)) for _ in range(dice.randint(0, 16))]
+    asked, gone = [], set()
+    for _ in range(dice.randint(2, 4)):
+        container = dice.choice(CONTAINERS if dice.random() < 0.7 else CONTAINERS[:1])
+        verb = dice.choice(VERBS)
+        if verb in ("DEL", "FREE"):
+            verb = "ADD" if apart and container in gone else verb
+            gone.add(container)
+        asked.append((verb, container, dice.choice(NODES), dice.random() < 0.4))
+    return dice, before, asked
 
 
-def audit_of(world: World):
-    return check_ipam(work_of(world)).findings
+def started(world: World, asked) -> list[Process]:
+    return [Process(f"{at} {one[0]} {one[1]} on {one[2]}", body_of(world, one)) for at, one in enumerate(asked)]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(earlier, calls, st.data(), st.booleans(), st.booleans())
-def test_after_any_schedule_a_sweep_alone_makes_the_datastore_clean(before, asked, data, strict, repeat):
-    """With the runtime's DELs repeated and without them: what containers hold is not touched."""
-    world = World(strict=strict)
-    run_schedule(
-        world,
-        before,
-        asked,
-        lambda count: data.draw(st.integers(0, count - 1)),
-        lambda: data.draw(st.sampled_from(FATES)),
-    )
-    if repeat:
-        for container in (*CONTAINERS, *FILLERS):
-            world.delete(call_of(container, "node-a", "DEL"))
+def swept(world: World, seed: int) -> None:
+    """Clean but for addresses that nobody has asked to delete; those are still their containers'."""
     held = world.held()
-    outcomes = collect_ipam(work_of(world), Sweep())
-    assert not [one for one in outcomes if one.outcome == KEPT]
-    assert is_clean(audit_of(world)), audit_of(world)
-    assert world.held() == held
+    outcomes = collect_ipam(world.work(), Sweep())
+    assert not [one for one in outcomes if one.outcome == KEPT], seed
+    left = [finding for finding in check_ipam(world.work()).findings if finding.level == PROBLEM]
+    assert not left, (seed, left)
+    assert world.held() == held, seed
     world.check_at_rest({handle.partition(".")[2] for handle, _ in held})
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(earlier, calls, st.data(), st.booleans())
-def test_a_sweep_that_waits_for_nothing_hurts_no_call_at_work(before, asked, data, strict):
-    """Even without any grace: the invariants hold at every step, every answer keeps its addresses, all can go on."""
-    world = World(strict=strict)
-    settle(world, before)
-    processes = []
-    for number, (verb, container, node, both) in enumerate(asked):
-        call = call_of(container, node, verb, **({"assign_ipv6": "true"} if both else {}))
-        perform = world.add if verb == "ADD" else world.delete
-        processes.append(Process(f"{number} {verb} {container}", lambda store, c=call, do=perform: do(c, store)))
-    sweep = Sweep(grace=0)
-    processes.append(Process("sweep", lambda store: collect_ipam(work_of(world, store), sweep)))
-    schedule = Schedule(
-        world.store,
-        lambda count: data.draw(st.integers(0, count - 1)),
-        lambda: data.draw(st.sampled_from([PROCEED] * 20 + FATES)),
-        world.check,
-    )
-    schedule.run(processes)
-    deleted = {container for verb, container, *_ in asked if verb == "DEL"}
-    answered = [a for p, (_, c, *_) in zip(processes, asked) if c not in deleted and p.result for a in p.result]
-    assert len(answered) == len(set(answered))
-    taken = {str(cidr.at(o)) for cidr, (b, _) in blocks(world).items() for o in range(cidr.size) if b.holder(o)}
-    assert set(answered) <= taken
-    collect_ipam(work_of(world), Sweep())
-    assert is_clean(audit_of(world)), audit_of(world)
+@pytest.mark.parametrize("batch", range(6))
+def test_a_sweep_after_any_schedule_leaves_no_problem_and_takes_no_address(batch):
+    for seed in range(batch * RUNS, (batch + 1) * RUNS):
+        world = World(strict=seed % 3 == 0)
+        dice, before, asked = drawn(seed, apart=False)
+        settle(world, before)
+        Schedule(world.store, dice.randrange, lambda dice=dice: dice.choice(FATES), lambda: None).run(
+            started(world, asked)
+        )
+        swept(world, seed)
+        for container in (*CONTAINERS, *FILLERS):
+            world.delete(call_of(container, "node-a", "DEL"))
+        assert is_clean(check_ipam(world.work()).findings), seed
 
 
-def blocks(world: World):
-    return check_ipam(work_of(world)).inventory.blocks
+@pytest.mark.parametrize("batch", range(6))
+def test_a_sweep_without_any_grace_hurts_no_call_at_work(batch):
+    """The invariants hold at every step, and nobody's address is taken."""
+    for seed in range(batch * RUNS, (batch + 1) * RUNS):
+        world = World(strict=seed % 3 == 0)
+        dice, before, asked = drawn(seed, apart=True)
+        settle(world, before)
+        processes = started(world, asked)
+        sweep = Process("sweep", lambda store, world=world: collect_ipam(world.work(store), Sweep(grace=0)))
+        fates = [*[PROCEED] * 20, *FATES]
+        Schedule(world.store, dice.randrange, lambda dice=dice, fates=fates: dice.choice(fates), world.check).run(
+            [*processes, sweep]
+        )
+        for process in (*processes, sweep):
+            assert isinstance(process.error, (type(None), Died, IpamError, PortError)), (seed, process.error)
+        require_answers_kept(world, processes, asked, seed)
+        swept(world, seed)
+
+
+def require_answers_kept(world: World, processes: list[Process], asked, seed: int) -> None:
+    spared = {"DEL", "FREE"}
+    gone = {container for verb, container, *_ in asked if verb in spared}
+    answered = [a for one, (_, c, *_) in zip(processes, asked) if c not in gone for a in one.result or ()]
+    blocks = [block for block, _ in check_ipam(world.work()).inventory.blocks.values()]
+    taken = {str(one.cidr.at(at)) for one in blocks for at in range(one.cidr.size) if one.holder(at)}
+    assert len(answered) == len(set(answered)), seed
+    assert set(answered) <= taken, seed

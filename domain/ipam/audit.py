@@ -1,0 +1,66 @@
+"""Find what is inconsistent, left over or leaked in the records of IPAM, and say who has it and what to do (case F06).
+
+Pure: it sees an inventory and changes nothing. Whether a finding is left over or merely in the making, when calls are
+at work, shows only in a second look (domain/usecases/collect_ipam.py).
+
+Invariant: a datastore in which every call came to its end, or its leavings were collected, has no finding but infos.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.audit_addresses import address_findings
+from domain.ipam.audit_blocks import block_findings
+from domain.ipam.audit_handles import handle_findings
+from domain.ipam.inventory import INFO, LEAK, PROBLEM, Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from domain.ipam.inventory import Inventory
+
+UNREADABLE, SETTINGS = "record-unreadable", "settings-differ"
+_ORDER = (PROBLEM, LEAK, INFO)
+
+
+def audit(inventory: Inventory) -> tuple[Finding, ...]:
+    """All findings, the worst first, those of one kind in the order of what they are about."""
+    found = [
+        *_unreadable(inventory),
+        *handle_findings(inventory),
+        *block_findings(inventory),
+        *address_findings(inventory),
+        *_settings(inventory),
+    ]
+    return tuple(sorted(found, key=_place))
+
+
+def is_clean(findings: Iterable[Finding]) -> bool:
+    return all(finding.level == INFO for finding in findings)
+
+
+def _place(finding: Finding) -> tuple[int, str, int, int, str]:
+    block, address = finding.block, finding.address
+    version, number = (
+        (address.version, address.number) if address else (block.version, block.first) if block else (0, 0)
+    )
+    return (_ORDER.index(finding.level), finding.kind, version, number, finding.subject)
+
+
+def _unreadable(inventory: Inventory) -> Iterator[Finding]:
+    for record, fault in inventory.unreadable.faults:
+        yield Finding(UNREADABLE, record, fault, "restore it from a backup, or delete it if nobody needs what it says")
+
+
+def _settings(inventory: Inventory) -> Iterator[Finding]:
+    """The two records of settings, of which allocation reads one and calicoctl the other."""
+    resource = inventory.configuration
+    if resource is None:
+        return
+    names = ("strict_affinity", "auto_allocate_blocks", "max_blocks_per_host", "cooldown_seconds")
+    differ = [name for name in names if getattr(resource, name) != getattr(inventory.config, name)]
+    if differ:
+        words = ", ".join([name.replace("_", " ") for name in differ])
+        reason = f"the resource IPAMConfiguration and what allocation goes by differ in {words}"
+        advice = "set them with `tortie ipam configure`, which writes both"
+        yield Finding(SETTINGS, "IPAMConfiguration(default)", reason, advice, level=INFO)

@@ -1,0 +1,165 @@
+"""Compare allocated addresses with the workloads that should have them (cases L11, L12; spec: ipam 13.3, 16).
+
+An address counts as leaked only if nothing speaks for its holder: tunnels, Windows' own reservations, virtual machines
+(which keep their addresses while they are off) and load balancers have no endpoint, and a call that is still at work
+has not written one yet.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.address import Address, Cidr
+from domain.ipam.audit_blocks import is_vanished
+from domain.ipam.block import WINDOWS_HANDLE
+from domain.ipam.inventory import INFO, LEAK, Finding
+from domain.ipam.pools import pool_of
+from domain.ipam.reservations import reserved_cidrs
+from domain.moment import SECOND, parse_go_string
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from domain.ipam.block import Attribute, Block
+    from domain.ipam.inventory import Inventory
+    from domain.workload.endpoint import WorkloadEndpoint
+
+LEAKED, VANISHED_NODE = "address-without-endpoint", "address-of-vanished-node"
+UNALLOCATED, ANOTHERS = "endpoint-address-not-allocated", "endpoint-address-of-another"
+TWICE, IN_RESERVATION = "endpoints-share-address", "address-in-reservation"
+LONGEST_CALL = 90  # seconds: the original's budget for one allocation, and more than ours
+_MACHINES = ".vmi."
+_LEAKED_GC = "run `tortie ipam gc --leaked --yes`, which releases it"
+
+
+def address_findings(inventory: Inventory) -> Iterator[Finding]:
+    endpoints = _Endpoints(inventory.endpoints)
+    reserved = {version: reserved_cidrs(inventory.reservations, version) for version in (4, 6)}
+    for block, _ in inventory.blocks.values():
+        for ordinal in range(block.cidr.size):
+            holder = block.holder(ordinal)
+            if holder is None or holder.released_at or (holder.holder or "").lower() == WINDOWS_HANDLE:
+                continue
+            if (leak := _leak(inventory, endpoints, block, ordinal)) is not None:
+                yield leak
+            if any(block.cidr.at(ordinal) in one for one in reserved[block.cidr.version]):
+                reason = "it lies in an IPReservation, which keeps it from being given out again"
+                address = block.cidr.at(ordinal)
+                yield Finding(
+                    *(IN_RESERVATION, str(address), reason, "nothing to do", INFO, describe(holder)), address=address
+                )
+    for address, those in endpoints.by_address.items():
+        yield from _of_endpoints(inventory, address, those)
+
+
+class _Endpoints:
+    """Endpoints by what they can be found by."""
+
+    def __init__(self, endpoints: tuple[WorkloadEndpoint, ...]) -> None:
+        self.containers = {endpoint.container_id for endpoint in endpoints if endpoint.container_id}
+        self.by_address: dict[Address, list[WorkloadEndpoint]] = {}
+        for endpoint in endpoints:
+            for address in endpoint.addresses:
+                self.by_address.setdefault(address, []).append(endpoint)
+
+    def speak_for(self, holder: Attribute, address: Address) -> bool:
+        """Whether some endpoint is of the holder's container, or has the address as the holder's."""
+        name = holder.holder or ""
+        tails = [name[at + 1 :] for at, letter in enumerate(name) if letter == "."]  # either part may hold dots
+        if name in self.containers or any(tail in self.containers for tail in tails):
+            return True
+        return any(belongs(endpoint, holder) for endpoint in self.by_address.get(address, ()))
+
+
+def belongs(endpoint: WorkloadEndpoint, holder: Attribute) -> bool:
+    """Whether an endpoint's address may be held so: by its container's handle, an old one's, or its pod's machine's."""
+    name, container = holder.holder, endpoint.container_id
+    if name is None or name in (container, f"{endpoint.metadata.namespace}.{endpoint.pod}"):
+        return True
+    if container and name.endswith("." + container):
+        return True
+    pod = (endpoint.metadata.namespace, endpoint.pod)
+    owners = [(one.get("namespace"), one.get("pod")) for one in (holder.secondary, holder.alternate or {})]
+    return (not container or _MACHINES in name) and pod in owners
+
+
+def describe(holder: Attribute) -> dict[str, str]:
+    """Who holds an address, in the words that findings use."""
+    words = {"handle": holder.holder or "", **{name: holder.secondary.get(name, "") for name in _WORDS}}
+    return {name: text for name, text in words.items() if text}
+
+
+_WORDS = ("node", "namespace", "pod", "type", "timestamp")
+
+
+def is_of_container(holder: Attribute) -> bool:
+    """Whether the handle is `<network>.<container>`."""
+    name = holder.holder or ""
+    return "." in name and "type" not in holder.secondary and _MACHINES not in name
+
+
+def _is_young(inventory: Inventory, holder: Attribute) -> bool:
+    """Whether the call that took the address may still be at work."""
+    try:
+        age = inventory.now - parse_go_string(holder.secondary.get("timestamp", ""))
+    except ValueError:
+        return False
+    return age < LONGEST_CALL * SECOND
+
+
+def _leak(inventory: Inventory, endpoints: _Endpoints, block: Block, ordinal: int) -> Finding | None:
+    holder, address = block.holder(ordinal), block.cidr.at(ordinal)
+    assert holder is not None  # noqa: S101 - the caller has looked
+    node = holder.secondary.get("node", "")
+    gone = is_vanished(inventory, node) and _MACHINES not in (holder.holder or "")
+    if not (gone or is_of_container(holder)) or endpoints.speak_for(holder, address) or _is_young(inventory, holder):
+        return None
+    advice = _LEAKED_GC
+    if inventory.unreadable.endpoints:
+        advice = "mend the unreadable endpoint records first: one of them may be its own"
+    return Finding(
+        VANISHED_NODE if gone else LEAKED,
+        str(address),
+        f"its node {node} does not exist" if gone else "its container has no endpoint",
+        advice,
+        level=LEAK,
+        holder=describe(holder),
+        repairable=not inventory.unreadable.endpoints,
+        address=address,
+        block=block.cidr,
+        handle=holder.holder or "",
+        mark=str(block.sequences.get(ordinal, 0)),
+    )
+
+
+def _of_endpoints(inventory: Inventory, address: Address, endpoints: list[WorkloadEndpoint]) -> Iterator[Finding]:
+    names = [f"{one.metadata.namespace}/{one.metadata.name}" for one in endpoints]
+    if len(endpoints) > 1:
+        reason = f"{len(endpoints)} endpoints have it: {', '.join(names)}"
+        yield Finding(TWICE, str(address), reason, "delete the workload that should not have it", address=address)
+    found = holder_of(inventory.blocks, address)
+    if found is None and pool_of(inventory.pools, address) is None:
+        return  # given out by somebody else: another IPAM plugin
+    if found is None and any(address in cidr for cidr in inventory.unreadable.blocks):
+        return
+    for name, endpoint in zip(names, endpoints):
+        container = {"endpoint": name, "node": endpoint.node, "container": endpoint.container_id}
+        who = {word: text for word, text in container.items() if text}
+        advice = "delete the workload and let it be made again"
+        if found is None or found[2] is None or found[2].released_at:
+            state = "in cooldown" if found is not None and found[2] is not None else "free"
+            reason = f"endpoint {name} has it, but it is {state} and can be given to another"
+            yield Finding(UNALLOCATED, str(address), reason, advice, holder=who, address=address)
+        elif not belongs(endpoint, found[2]):
+            reason = f"endpoint {name} has it, but it is allocated to {found[2].holder}"
+            holder = {**describe(found[2]), **who}
+            yield Finding(ANOTHERS, str(address), reason, advice, holder=holder, address=address)
+
+
+def holder_of(blocks: Mapping[Cidr, tuple[Block, str]], address: Address) -> tuple[Block, int, Attribute | None] | None:
+    """The block with the address, its ordinal there, and who holds it; None when no block has it."""
+    for version, length in sorted({(cidr.version, cidr.length) for cidr in blocks}):
+        found = blocks.get(Cidr(version, address.number, length).network) if version == address.version else None
+        if found is not None:
+            ordinal = found[0].ordinal(address)
+            return found[0], ordinal, found[0].holder(ordinal)
+    return None

@@ -1,0 +1,94 @@
+"""Everything that says who has which address, as read at one time, and what an audit of it may find.
+
+Invariant: a finding's `identity` is the same in two looks exactly when nobody has touched the record in between, so
+what is found twice, some time apart, is left over and not merely in the making.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.address import Address, Cidr
+from domain.ipam.affinity import Owner
+from domain.ipam.block import Block
+from domain.ipam.config import AllocationConfig, IPAMConfiguration
+from domain.ipam.handle import Handle
+from domain.ipam.pools import Pool
+from domain.ipam.reservations import Reservation
+from domain.value import Value
+from domain.workload.endpoint import WorkloadEndpoint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PROBLEM, LEAK, INFO = "problem", "leak", "info"
+COLLECT = "run `tortie ipam gc --yes`"
+NOBODY: Mapping[str, str] = {}
+
+
+class Claim(Value):
+    """An affinity record. `state` is as in the record; "" counts as confirmed."""
+
+    owner: Owner
+    cidr: Cidr
+    state: str
+    revision: str
+
+
+class Unreadable(Value):
+    """Records that are there and cannot be used: `faults` are (record, what is wrong).
+
+    The others name what the audit must not conclude from their absence.
+    """
+
+    faults: tuple[tuple[str, str], ...] = ()
+    blocks: frozenset[Cidr] = frozenset()
+    handles: frozenset[str] = frozenset()
+    claims: frozenset[tuple[Owner, Cidr]] = frozenset()
+    nodes: frozenset[str] = frozenset()
+    endpoints: bool = False
+
+
+class Inventory(Value):
+    """`blocks` and `handles` map to (record, revision). `nodes` are the names of those that exist.
+
+    `now` is in nanoseconds since the epoch. `configuration` is the v3 resource of the settings, if there is one.
+    """
+
+    now: int
+    blocks: Mapping[Cidr, tuple[Block, str]] = {}
+    handles: Mapping[str, tuple[Handle, str]] = {}
+    claims: tuple[Claim, ...] = ()
+    pools: tuple[Pool, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
+    endpoints: tuple[WorkloadEndpoint, ...] = ()
+    nodes: frozenset[str] = frozenset()
+    config: AllocationConfig = AllocationConfig()
+    configuration: IPAMConfiguration | None = None
+    unreadable: Unreadable = Unreadable()
+
+
+class Finding(Value):
+    """`kind` is a word that stays the same between versions; `subject` the address, block, handle or record meant.
+
+    `reason` says what is the matter, `advice` what to do. `holder` says who has it: handle, node, pod, namespace,
+    container, endpoint. `repairable`: garbage collection can put it right. The typed fields after it say what to act
+    on; `mark` is the revision, or the sequence number of an address, that it was found at.
+    """
+
+    kind: str
+    subject: str
+    reason: str
+    advice: str
+    level: str = PROBLEM
+    holder: Mapping[str, str] = NOBODY
+    repairable: bool = False
+    address: Address | None = None
+    block: Cidr | None = None
+    handle: str = ""
+    owner: Owner | None = None
+    mark: str = ""
+
+    @property
+    def identity(self) -> tuple[str, str, str, str]:
+        """Of a leaked address also its handle: numbers start anew in a block that was made anew."""
+        return (self.kind, self.subject, self.handle, self.mark)

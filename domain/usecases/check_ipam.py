@@ -1,0 +1,88 @@
+"""`ipam check`: read everything that says who has which address, and audit it (case F06; spec: ipam 16).
+
+Invariant: nothing is written.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.affinity import HOST, VIRTUAL, Owner
+from domain.ipam.audit import audit
+from domain.ipam.config import AllocationConfig
+from domain.ipam.inventory import Claim, Finding, Inventory, Unreadable
+from domain.value import Value
+from ports.datastore import (
+    Affinities,
+    AffinityKey,
+    AllocationConfigKey,
+    BlockKey,
+    Blocks,
+    HandleKey,
+    Handles,
+    IPAMConfigurationKey,
+    IPPools,
+    IPReservations,
+    NodeKey,
+    Nodes,
+    WorkloadEndpointKey,
+    WorkloadEndpoints,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.ipam.affinity import Affinity
+    from domain.usecases.steps.work import Work
+    from ports.datastore import BadText, Stored
+
+
+class Report(Value):
+    inventory: Inventory
+    findings: tuple[Finding, ...]
+
+
+def check_ipam(work: Work) -> Report:
+    inventory = take_inventory(work)
+    return Report(inventory, audit(inventory))
+
+
+def take_inventory(work: Work) -> Inventory:
+    """What there is to know. What cannot be read is read first, so that nothing is missing from both lists."""
+    store, deadline = work.datastore, work.deadline
+    unreadable = _unreadable(store.unreadable(deadline))
+    handles, blocks, hosts, virtual = store.fetch(
+        Handles(), Blocks(), Affinities(Owner(HOST, "")), Affinities(Owner(VIRTUAL, "")), deadline=deadline
+    )
+    endpoints, nodes, pools, reservations = store.fetch(
+        WorkloadEndpoints(), Nodes(), IPPools(), IPReservations(), deadline=deadline
+    )
+    config, configuration = store.fetch(AllocationConfigKey(), IPAMConfigurationKey("default"), deadline=deadline)
+    return Inventory(
+        now=work.clock.now(),
+        blocks={one.record.cidr: (one.record, one.revision) for one in blocks},
+        handles={one.key.handle: (one.record, one.revision) for one in handles if isinstance(one.key, HandleKey)},
+        claims=tuple([_claim(one) for one in (*hosts, *virtual)]),
+        pools=tuple([one.record for one in pools]),
+        reservations=tuple([one.record for one in reservations]),
+        endpoints=tuple([one.record for one in endpoints]),
+        nodes=frozenset([one.record.metadata.name for one in nodes]),
+        config=config.record if config else AllocationConfig(),
+        configuration=configuration.record if configuration else None,
+        unreadable=unreadable,
+    )
+
+
+def _claim(stored: Stored[Affinity]) -> Claim:
+    key = stored.key
+    assert isinstance(key, AffinityKey)  # noqa: S101 - narrows the type
+    return Claim(key.owner, key.cidr, stored.record.state, stored.revision)
+
+
+def _unreadable(bad: tuple[BadText, ...]) -> Unreadable:
+    keys = [one.key for one in bad]
+    return Unreadable(
+        faults=tuple([(str(one.key), one.fault) for one in bad]),
+        blocks=frozenset([key.cidr for key in keys if isinstance(key, BlockKey)]),
+        handles=frozenset([key.handle for key in keys if isinstance(key, HandleKey)]),
+        claims=frozenset([(key.owner, key.cidr) for key in keys if isinstance(key, AffinityKey)]),
+        nodes=frozenset([key.name for key in keys if isinstance(key, NodeKey)]),
+        endpoints=any(isinstance(key, WorkloadEndpointKey) for key in keys),
+    )

@@ -1,0 +1,111 @@
+"""`ipam gc`: put right what an audit says can be, and take back what has leaked (cases L04, L11, F16; spec: ipam 16).
+
+Leftovers look like work in progress: a handle that counts an address which no block holds is what an ADD leaves behind
+that died, and also what one has that is alive. A handle has no time in it, so age comes from two looks: what is found
+again, untouched, after the grace period is left over. And whoever is slower still finds, since every repair compares
+and swaps, that he has lost a race and must read again.
+
+Invariant: what was found once only is kept. Without `leaked` no address is taken from anybody.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.audit_addresses import LONGEST_CALL
+from domain.ipam.errors import IpamError
+from domain.ipam.inventory import LEAK, Finding
+from domain.moment import SECOND
+from domain.usecases.check_ipam import check_ipam
+from domain.usecases.steps.mend import HANDLE_KINDS, mend
+from domain.value import Value
+from ports.errors import Expired, PortError, Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from domain.usecases.steps.work import Work
+
+    Identity = tuple[str, str, str, str]
+
+DONE, KEPT = "done", "kept"
+
+
+class Look(Value):
+    """What was found at a time (nanoseconds since the epoch), as identities of findings."""
+
+    at: int
+    found: frozenset[tuple[str, str, str, str]]
+
+
+class Sweep(Value):
+    """`grace` is the time in seconds between two looks; `first` an earlier look, made by another run.
+
+    With `leaked` addresses of containers that are gone are released too, and of nodes that are gone. `kinds`, if any,
+    are the only kinds of findings to act on.
+    """
+
+    grace: float = LONGEST_CALL
+    leaked: bool = False
+    first: Look | None = None
+    kinds: frozenset[str] = frozenset()
+
+
+class Collected(Value):
+    """What became of one finding. `why` says why it was kept."""
+
+    finding: Finding
+    outcome: str
+    why: str = ""
+
+
+def collectable(findings: Iterable[Finding], sweep: Sweep) -> tuple[Finding, ...]:
+    """What a sweep would act on, addresses before the blocks that they keep from being given back."""
+    chosen = [
+        finding
+        for finding in findings
+        if finding.repairable
+        and (sweep.leaked or finding.level != LEAK)
+        and (not sweep.kinds or finding.kind in sweep.kinds)
+    ]
+    return tuple(sorted(chosen, key=lambda finding: finding.address is None))
+
+
+def collect_ipam(work: Work, sweep: Sweep) -> tuple[Collected, ...]:
+    """What became of everything that could be collected. The deadline has to allow for the grace period.
+
+    Unavailable if the datastore goes away; what was done until then stays done.
+    """
+    first = sweep.first or _look(work, sweep)
+    waited = (work.clock.now() - first.at) / SECOND
+    if first.found and waited < sweep.grace:
+        work.clock.sleep(sweep.grace - waited)
+    found = collectable(check_ipam(work).findings, sweep) if first.found else ()
+    outcomes: list[Collected] = []
+    corrected: set[str] = set()
+    for finding in found:
+        if finding.identity not in first.found:
+            why = f"not there, or not like this, {sweep.grace:g} s ago" if sweep.grace else "it has changed meanwhile"
+            outcomes.append(Collected(finding, KEPT, why))
+        elif finding.kind in HANDLE_KINDS and finding.handle in corrected:
+            outcomes.append(Collected(finding, DONE))
+        else:
+            outcomes.append(_collect(work, finding, sweep))
+            if outcomes[-1].outcome == DONE and finding.kind in HANDLE_KINDS:
+                corrected.add(finding.handle)
+    return tuple(outcomes)
+
+
+def _look(work: Work, sweep: Sweep) -> Look:
+    report = check_ipam(work)
+    found = [finding.identity for finding in collectable(report.findings, sweep)]
+    return Look(report.inventory.now, frozenset(found))
+
+
+def _collect(work: Work, finding: Finding, sweep: Sweep) -> Collected:
+    try:
+        done = mend(work, finding, patient=sweep.grace >= LONGEST_CALL)
+    except (Unavailable, Expired):
+        raise
+    except (IpamError, PortError) as error:
+        return Collected(finding, KEPT, str(error))
+    return Collected(finding, DONE) if done else Collected(finding, KEPT, "somebody is at work on it")
