@@ -13,6 +13,7 @@ from __future__ import annotations
 from domain.ipam.audit_addresses import LONGEST_CALL
 from domain.ipam.errors import IpamError
 from domain.ipam.inventory import LEAK, Finding
+from domain.ipam.stale import StaleRequest
 from domain.moment import SECOND
 from domain.usecases.check_ipam import check_ipam
 from domain.usecases.steps.mend import HANDLE_KINDS, mend
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     Identity = tuple[str, str, str, str]
 
-DONE, KEPT = "done", "kept"
+DONE, KEPT, FAILED = "done", "kept", "failed"
 
 
 class Look(Value):
@@ -51,7 +52,7 @@ class Sweep(Value):
 
 
 class Collected(Value):
-    """What became of one finding. `why` says why it was kept."""
+    """What became of one finding: DONE, KEPT because somebody is at work on it, or FAILED; `why` says more."""
 
     finding: Finding
     outcome: str
@@ -106,6 +107,8 @@ def _collect(work: Work, finding: Finding, sweep: Sweep) -> Collected:
         done = mend(work, finding, patient=sweep.grace >= LONGEST_CALL)
     except (Unavailable, Expired):
         raise
-    except (IpamError, PortError) as error:
+    except StaleRequest as error:
         return Collected(finding, KEPT, str(error))
+    except (IpamError, PortError) as error:
+        return Collected(finding, FAILED, str(error))
     return Collected(finding, DONE) if done else Collected(finding, KEPT, "somebody is at work on it")

@@ -11,7 +11,7 @@ from domain.ipam.config import AllocationConfig
 from domain.ipam.handle import Handle
 from domain.ipam.inventory import PROBLEM, Finding
 from domain.usecases.check_ipam import check_ipam
-from domain.usecases.collect_ipam import DONE, KEPT, Look, Sweep, collect_ipam, collectable
+from domain.usecases.collect_ipam import DONE, FAILED, KEPT, Look, Sweep, collect_ipam, collectable
 from domain.usecases.steps.mend import mend
 from one_node import NODE, OneNode
 from ports.datastore import AffinityKey, AllocationConfigKey, BlockKey, Blocks, HandleKey, Handles
@@ -365,7 +365,7 @@ def test_a_refusal_keeps_one_and_the_others_go_on(node):
 
     node.datastore.before = hook
     outcomes = collect_ipam(node.work(), NOW)
-    assert [(one.outcome, one.why) for one in outcomes] == [(DONE, ""), (KEPT, "read-only"), (DONE, "")]
+    assert [(one.outcome, one.why) for one in outcomes] == [(DONE, ""), (FAILED, "read-only"), (DONE, "")]
 
 
 def test_a_datastore_that_goes_away_ends_the_collection(node):
