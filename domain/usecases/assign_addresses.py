@@ -15,6 +15,7 @@ from domain.moment import go_string
 from domain.usecases.steps.assign_specific import assign_specific
 from domain.usecases.steps.auto_assign import auto_assign
 from domain.usecases.steps.find_endpoint import endpoint_name
+from domain.usecases.steps.free_addresses import free_unfinished
 from domain.usecases.steps.host_lock import host_lock
 from domain.usecases.steps.node_name import node_name
 from domain.usecases.steps.own_namespace import refuse_own_namespace
@@ -41,6 +42,7 @@ def assign_addresses(call: Call, runtime: Runtime, undo: Undo) -> Result:
     endpoint_name(identity)
     work = Work.on(runtime, call.deadline)
     request = _request(call, runtime, identity)
+    undo.register("an unfinished assignment", lambda deadline: free_unfinished(work.until(deadline), request))
     if call.args.ip is not None:
         with host_lock(call, runtime):
             upgrade_host(work, runtime.node, request.owner)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from domain.ipam.address import Cidr
     from domain.ipam.block import Attribute, Block
     from domain.ipam.handle import Handle
-    from domain.ipam.request import Taken
+    from domain.ipam.request import AssignRequest, Taken
     from domain.usecases.steps.guarded_write import Delete, Leave
     from domain.usecases.steps.work import Work
     from ports.datastore import Stored
@@ -73,6 +73,23 @@ def free_taken(work: Work, handle: str, taken: Taken) -> None:
         lower(work, stored, taken.block, freed.still_held(handle))
     except (Conflict, Missing):
         settle(work, handle, taken.block)
+
+
+def free_unfinished(work: Work, request: AssignRequest) -> None:
+    """Free whatever this very call has taken, and correct what its handle counts too much.
+
+    A call that a signal ends in the middle of a write does not know whether it happened.
+    """
+    config, stored = work.datastore.fetch(AllocationConfigKey(), HandleKey(request.handle), deadline=work.deadline)
+    cooldown = config.record.cooldown_seconds if config else 0
+
+    def by_this_call(block: Block) -> tuple[int, ...]:
+        held = block.held_by(request.handle)
+        return tuple([ordinal for ordinal in held if block.holder(ordinal) == request.attribute])
+
+    for cidr in stored.record.blocks if stored else ():
+        free_in_block(work, cidr, Chosen(by_this_call, cooldown))
+        settle(work, request.handle, cidr)
 
 
 def cooldown_seconds(work: Work) -> int:
