@@ -12,10 +12,9 @@ import subprocess
 import time
 from itertools import count
 
-from contracts_dataplane import World
-
 from adapters.linux.dataplane import LinuxDataplane
 from adapters.memory.log import RecordingLog
+from contracts_dataplane import World
 from domain.ipam.address import Cidr
 from ports.clock import Clock
 

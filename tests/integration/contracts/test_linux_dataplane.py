@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from contracts_dataplane import DataplaneContract
 from linux_world import LinuxWorld
 

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from contracts_ipam_plugin import RESULT, IpamPluginContract, PluginWorld
 
 from adapters.linux import child_process
 from adapters.linux.clock import SystemClock
 from adapters.linux.plugin_exec import ExecutedIpamPlugin
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
+from contracts_ipam_plugin import RESULT, IpamPluginContract, PluginWorld
 from domain.cni.result import Result, result_text
 from ports.errors import Expired, Refused
 

@@ -13,16 +13,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from contracts_clock import ClockContract
-from contracts_cluster import AbsentClusterContract
-from contracts_lock import LockContract
-from contracts_node import NodeContract
 
 from adapters.linux.clock import SystemClock
 from adapters.linux.cluster_absent import AbsentCluster
 from adapters.linux.lock_file import DEFAULT_PATH, LockFile
 from adapters.linux.node_files import NodeFiles
 from adapters.memory.log import RecordingLog
+from contracts_clock import ClockContract
+from contracts_cluster import AbsentClusterContract
+from contracts_lock import LockContract
+from contracts_node import NodeContract
 from ports.errors import Missing, Refused, Unavailable
 
 ROOT = Path(__file__).parents[3]

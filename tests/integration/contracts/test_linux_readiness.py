@@ -13,11 +13,11 @@ from pathlib import Path
 from socket import AF_INET6, create_server, socket
 
 import pytest
-from contracts_readiness import ReadinessContract
 
 from adapters.linux.clock import SystemClock
 from adapters.linux.readiness_http import HttpReadiness
 from adapters.memory.clock import MemoryClock
+from contracts_readiness import ReadinessContract
 from ports.errors import Expired
 
 

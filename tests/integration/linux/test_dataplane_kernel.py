@@ -10,10 +10,10 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from contracts_dataplane import HOST, V4, V6
-from linux_world import LinuxWorld
 
+from contracts_dataplane import HOST, V4, V6
 from domain.ipam.address import Cidr
+from linux_world import LinuxWorld
 from ports.errors import Refused
 
 ROOT = Path(__file__).parents[3]

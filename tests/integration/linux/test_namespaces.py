@@ -8,7 +8,6 @@ import signal
 import threading
 
 import pytest
-from linux_world import LinuxWorld
 
 from adapters.linux.kernel import Kernel
 from adapters.linux.namespaces import (
@@ -22,6 +21,7 @@ from adapters.linux.namespaces import (
 from adapters.linux.netlink import KernelError
 from adapters.linux.netlink_pyroute2 import Pyroute2Netlink
 from adapters.linux.sysctl import write_sysctl
+from linux_world import LinuxWorld
 from ports.errors import Refused
 
 

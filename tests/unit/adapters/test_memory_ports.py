@@ -5,13 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from contracts_clock import ClockContract
-from contracts_cluster import AbsentClusterContract, ClusterContract
-from contracts_ipam_plugin import RESULT, IpamPluginContract, PluginWorld
-from contracts_lock import LockContract
-from contracts_log import LogContract
-from contracts_node import NodeContract
-from contracts_readiness import ReadinessContract
 
 from adapters.memory.clock import MemoryClock
 from adapters.memory.cluster import MemoryCluster
@@ -20,6 +13,13 @@ from adapters.memory.lock import MemoryLock
 from adapters.memory.log import RecordingLog
 from adapters.memory.node import MemoryNode
 from adapters.memory.readiness import MemoryReadiness
+from contracts_clock import ClockContract
+from contracts_cluster import AbsentClusterContract, ClusterContract
+from contracts_ipam_plugin import RESULT, IpamPluginContract, PluginWorld
+from contracts_lock import LockContract
+from contracts_log import LogContract
+from contracts_node import NodeContract
+from contracts_readiness import ReadinessContract
 from domain.cni.result import Result
 from ports.errors import Expired, Refused, Unavailable
 
