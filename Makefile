@@ -14,7 +14,7 @@ PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit lint integration demo test bench lock proto clean
+.PHONY: all help bootstrap build install unit mutants simulate lint integration demo test bench lock proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -26,11 +26,19 @@ demo: build  ## network two containers, ping, break a route, clean up (root)
 	@packaging/bootstrap.sh tools "make demo"
 	@$(VENV)/bin/python packaging/demo.py
 
-test:  ## everything: build, lint, unit, integration, demo (root)
+test:  ## everything: build, lint, unit, mutants, integration, demo (root)
 	@packaging/check.sh
 
 unit: bootstrap  ## unit tests, with the branch coverage that domain and ports must have
 	$(PYTEST) tests/unit --cov --cov-report=term $(PYTEST_ARGS)
+
+mutants: bootstrap  ## break the allocation code on purpose, and require that random schedules notice
+	$(PYTEST) tests/mutants $(PYTEST_ARGS)
+
+N ?= 10000
+SEED ?= 0
+simulate: bootstrap  ## N random schedules of IPAM calls from SEED on, reproducible (N=10000 SEED=0)
+	$(VENV)/bin/python tests/simulate.py --runs $(N) --seed $(SEED)
 
 integration: build  ## tests on the real kernel and real processes (root)
 	@packaging/bootstrap.sh tools "make integration"

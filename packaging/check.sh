@@ -21,7 +21,7 @@ stage() { # target
 
 stage build
 if [ ${#failed[@]} = 0 ]; then
-    for target in lint unit integration demo; do stage "$target"; done
+    for target in lint unit mutants integration demo; do stage "$target"; done
 fi
 
 printf '\n===== make test =====\n'

@@ -139,6 +139,9 @@ def main() -> int:
     options = parser.parse_args()
     started, seen = time.monotonic(), Counter()
     for seed in range(options.seed, options.seed + options.runs):
+        done = seed - options.seed
+        if done and done % 1000 == 0:
+            print(f"{done} schedules, {done / (time.monotonic() - started):.0f} a second", file=sys.stderr, flush=True)
         try:
             schedule, processes = random_run(seed, World(strict=seed % 3 == 0))
         except AssertionError as error:
