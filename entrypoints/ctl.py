@@ -2,9 +2,10 @@
 
     tortie init --pool 10.244.0.0/16 --pool fd00:10:244::/48
     tortie get ippools -o wide        tortie apply -f pools.yaml        tortie delete ippool default-ipv4-ippool
+    tortie ipam show --blocks         tortie ipam check                 tortie ipam gc
 
-Exit code 0: done. 1: it could not be done, one line on stderr says why and what to change. 2: the command line is not
-understood.
+Exit code 0: done. 1: it could not be done, one line on stderr says why and what to change; or `ipam check` has found
+something. 2: the command line is not understood.
 
 Invariant: stdout has the result and nothing else.
 """
@@ -18,9 +19,11 @@ import sys
 
 from adapters.records.kinds import KINDS, kind_named
 from domain.cni.netconf import NetConf
-from entrypoints import ctl_commands
+from entrypoints import ctl_commands, ctl_ipam
 from entrypoints.container import Container
+from entrypoints.ctl_answer import Answer
 from entrypoints.ctl_commands import FAULTS, Session
+from entrypoints.ctl_config import DEFAULT_PATH, client_config
 from entrypoints.wiring import DEFAULT_SQLITE_PATH
 
 TYPE_CHECKING = False
@@ -45,10 +48,12 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], container: Con
         options = _parsed(arguments, environment)
     except SystemExit as ended:  # argparse has said what is wrong, or has shown the help that was asked for
         return int(ended.code or 0)
-    _configure(container, options, environment)
     session = Session(container)
     try:
-        _deliver(options.command(options, session))
+        _configure(container, options, environment)
+        answer = _answer(options.command(options, session))
+        _deliver(answer.text)
+        _note(answer.notes)
     except FAULTS as error:
         return _failed(str(error))
     except BrokenPipeError:
@@ -59,7 +64,11 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], container: Con
         return _STOPPED_BY_KEYBOARD
     finally:
         session.close()
-    return 0
+    return answer.code
+
+
+def _answer(given: str | Answer) -> Answer:
+    return given if isinstance(given, Answer) else Answer(given)
 
 
 def _deliver(text: str) -> None:
@@ -70,10 +79,14 @@ def _deliver(text: str) -> None:
     out.flush()
 
 
-def _failed(why: str) -> int:
+def _note(lines: Sequence[str]) -> None:
     err: TextIO | None = sys.stderr  # None as above
     if err is not None:
-        err.write(f"Error: {why}\n")
+        err.writelines([f"{line}\n" for line in lines])
+
+
+def _failed(why: str) -> int:
+    _note([f"Error: {why}"])
     return 1
 
 
@@ -84,10 +97,14 @@ def _unheard(code: int) -> int:
 
 
 def _configure(container: Container, options: Namespace, environment: Mapping[str, str]) -> None:
-    """An embedded datastore unless the environment says otherwise; a path on the command line settles it."""
+    """A path of an embedded datastore on the command line settles it; else file and environment do."""
     path: str = getattr(options, "datastore_path", "")
-    settled = {"CALICO_DATASTORE_TYPE": "sqlite"} if path else {}
-    container.environment.override({"DATASTORE_TYPE": "sqlite", **environment, **settled})
+    if path:
+        container.environment.override({**environment, "CALICO_DATASTORE_TYPE": "sqlite"})
+    elif options.command is not ctl_commands.version:
+        chosen = client_config(environment, getattr(options, "config", ""))
+        container.environment.override(chosen.environment)
+        container.inline.override(chosen.inline)
     container.netconf.override(NetConf(sqlite_path=path))
     container.create.override(options.command is ctl_commands.init)
 
@@ -96,8 +113,11 @@ def _parsed(arguments: Sequence[str], environment: Mapping[str, str]) -> Namespa
     """SystemExit 2, with usage and reason on stderr, for a command line that is not understood."""
     parser = _command_line(environment)
     options = parser.parse_args(arguments)
+    if getattr(options, "datastore_path", "") and getattr(options, "config", ""):
+        parser.error("--config and --datastore-path name two datastores; give one of them")
     if options.command is ctl_commands.delete and bool(options.filename) == bool(options.kind and options.names):
         parser.error("delete: give either a kind with at least one name, or -f FILE")
+    ctl_ipam.settle(parser, options)
     return options
 
 
@@ -108,6 +128,13 @@ def _command_line(environment: Mapping[str, str]) -> ArgumentParser:
         metavar="PATH",
         default=argparse.SUPPRESS,  # a command's own default would hide the option given before the command
         help=f"embedded datastore (default: $TORTIE_SQLITE_PATH, else {DEFAULT_SQLITE_PATH})",
+    )
+    shared.add_argument(
+        "-c",
+        "--config",
+        metavar="PATH",
+        default=argparse.SUPPRESS,
+        help=f"calicoctl's configuration file (default: {DEFAULT_PATH}, if it is there)",
     )
     parser = argparse.ArgumentParser(
         prog="tortie",
@@ -142,6 +169,8 @@ def _command_line(environment: Mapping[str, str]) -> ArgumentParser:
     _add_file(delete, required=False)
     _add_namespace(delete)
     delete.add_argument("--skip-not-exists", action="store_true", help="what is not there counts as deleted")
+    ipam = commands.add_parser("ipam", help="Show, check and repair IP address management.", allow_abbrev=False)
+    ctl_ipam.add_ipam(ipam, shared)
     command("version", "Show the version.")
     return parser
 

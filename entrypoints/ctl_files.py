@@ -8,6 +8,7 @@ Invariant: a file is read whole before anything is done with its first document.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 
@@ -62,18 +63,33 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _decimal)
 
 def read_manifests(path: str) -> list[Any]:
     """The manifests in a file (`-`: standard input), those of lists one by one. BadFile if there is none."""
-    shown = "standard input" if path == "-" else path
-    try:
-        documents = list(yaml.load_all(_text(path), _Loader))
-    except (yaml.YAMLError, RecursionError) as error:
-        raise BadFile(f"{shown}: neither YAML nor JSON: {' '.join(str(error).split())}") from None
-    manifests = expand(documents)
+    manifests = expand(read_documents(path))
     if not manifests:
-        raise BadFile(f"{shown}: no resource in it; write at least apiVersion, kind, metadata and spec")
+        raise BadFile(f"{_shown(path)}: no resource in it; write at least apiVersion, kind, metadata and spec")
     return manifests
 
 
-def _text(path: str) -> str:
+def read_documents(path: str) -> list[Any]:
+    """All that a file (`-`: standard input) says in YAML or JSON. BadFile if it says nothing of the kind."""
+    try:
+        return list(yaml.load_all(text_of(path), _Loader))
+    except (yaml.YAMLError, RecursionError) as error:
+        raise BadFile(f"{_shown(path)}: neither YAML nor JSON: {_fault(error)}") from None
+
+
+def _fault(error: Exception) -> str:
+    """Without the line itself: it may hold a password."""
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or "too deeply nested"
+    return f"{problem} in line {mark.line + 1}" if mark else str(problem)
+
+
+def _shown(path: str) -> str:
+    return "standard input" if path == "-" else path
+
+
+def text_of(path: str) -> str:
+    """A file as text (`-`: standard input). BadFile, naming it, if it cannot be read as UTF-8."""
     try:
         if path == "-":
             source: TextIO | None = sys.stdin  # None where the parent left the descriptor closed
@@ -84,6 +100,32 @@ def _text(path: str) -> str:
         raise BadFile(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise BadFile(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None
+
+
+def write_text(path: str, text: str) -> None:
+    """The whole of a file, mode 0600; whoever reads it meanwhile sees the old one. BadFile if it cannot be written."""
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a terminal is written to, not replaced
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            return
+        _replace(path, text.encode())
+    except OSError as error:
+        raise BadFile(f"{path}: {error.strerror}") from None
+
+
+def _replace(path: str, octets: bytes) -> None:
+    beside = f"{path}.{os.getpid()}.new"
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(octets)
+            file.flush()
+            os.fsync(descriptor)
+        os.rename(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
 
 
 def shown_as(document: Json, form: str) -> str:

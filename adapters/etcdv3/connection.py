@@ -95,14 +95,17 @@ class Connection:
             transport.close()
 
     def _connected(self, deadline: Deadline, patience: Deadline) -> Transport:
+        refusal: TransportError | None = None
         while self._transport is None:
             try:
                 endpoints = self._found_endpoints(deadline)
                 self._transport = self._open(endpoints, self._settings.tls, self._left(patience))
             except TransportError as error:
+                if error.status == UNAVAILABLE or refusal is None:  # the last try may be too short to learn anything
+                    refusal = error
                 if isinstance(error, Untrusted) or patience.passed(self._clock.monotonic()):
-                    raise self._translated(error, str(self._settings), deadline) from error
-                self._clock.sleep(_PAUSE)
+                    raise self._translated(refusal, str(self._settings), deadline) from error
+                self._clock.sleep(min(_PAUSE, self._left(patience)))
         return self._transport
 
     def _found_endpoints(self, deadline: Deadline) -> tuple[Endpoint, ...]:

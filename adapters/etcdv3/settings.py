@@ -31,6 +31,9 @@ class EtcdSettings(Value):
     password: str = ""
     tls: Tls = Tls()
 
+    def __repr__(self) -> str:
+        return f"EtcdSettings({self})"  # not the password
+
     def __str__(self) -> str:
         if self.discovery:
             return f"the etcd of SRV domain {self.discovery}"

@@ -54,6 +54,9 @@ class Tls(Value):
     only_newest: bool = False
     """TLS 1.3 at least; else 1.2 at least."""
 
+    def __repr__(self) -> str:
+        return "Tls(…)"  # not the key
+
 
 class Outcome(Value):
     """What became of a guarded write.

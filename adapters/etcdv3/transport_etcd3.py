@@ -19,6 +19,7 @@ from adapters.etcdv3 import etcdrpc
 from adapters.etcdv3.transport import DEADLINE_EXCEEDED, Outcome, Transport, TransportError, Untrusted
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC writes to stderr what its errors say anyway
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # its handlers crash a child that only wants to exec a plugin
 etcdrpc.install()
 
 import grpc  # noqa: E402 - after its settings
@@ -75,8 +76,9 @@ _TLS_FAULTS = (  # a word of the library's text, and what an operator has to kno
     ("CERTIFICATE", "certificate problem: the server does not accept the client's certificate"),
     ("UNKNOWN_CA", "certificate problem: the server does not accept the client's certificate"),
     ("security handshaker", "certificate problem: authority, client certificate or key cannot be used together"),
+    ("Unwrap failed", "certificate problem: the server does not accept the client's certificate, or wants one"),
     ("WRONG_VERSION_NUMBER", "the server does not speak TLS there; is http meant instead of https?"),
-    ("andshake", "no agreement on TLS"),
+    ("TSI_PROTOCOL_FAILURE", "no agreement on a version or a cipher of TLS"),
 )
 
 
@@ -154,10 +156,7 @@ class Etcd3Transport(Transport):
         with self._withheld() as signals:
             future = procedure.future(request, timeout=seconds, metadata=metadata)
             _wait(future, seconds + _GRACE, signals)
-            try:
-                return future.result()
-            except grpc.RpcError as error:
-                raise translated(error) from error
+            return outcome(future)
 
 
 def _wait(future: Any, seconds: float, signals: Withheld) -> None:
@@ -173,8 +172,15 @@ def _wait(future: Any, seconds: float, signals: Withheld) -> None:
     raise TransportError(DEADLINE_EXCEEDED, "no answer")
 
 
-def translated(error: Any) -> TransportError:
-    """Our error for the library's."""
+def outcome(future: Any) -> Any:
+    """The answer of a call that is over, or our error for the library's."""
+    try:
+        return future.result()
+    except grpc.RpcError as error:
+        raise _translated(error) from error
+
+
+def _translated(error: Any) -> TransportError:
     status: int = error.code().value[0]
     message: str = error.details() or error.code().name.lower().replace("_", " ")
     if _NOT_SENT not in message:

@@ -67,6 +67,7 @@ def native_target(target: str) -> str:
 
 def _open(target: str) -> grpc.Channel:
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # all that it has to say comes back as a status
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # its handlers crash a child that only execs a plugin
     import grpc
 
     return grpc.insecure_channel(target, _OPTIONS)

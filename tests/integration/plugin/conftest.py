@@ -1,19 +1,27 @@
-"""A built bundle, and a host to call it on."""
+"""A built bundle, and a host to call it on.
+
+TORTIE_TEST_STORE chooses the datastore: `sqlite` (a file of each test's own), or `etcd` (one server for all tests,
+emptied for each; a proxy at the recorded port leads there from the host's namespace).
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from integration.plugin.host import Host
-from integration.plugin.store import cluster_records
+from integration.plugin.store import EtcdRecords, cluster_records
+from services.etcd import Etcd
+from services.tcp_proxy import TcpProxy
 
 ROOT = Path(__file__).resolve().parents[3]
+STORE = os.environ.get("TORTIE_TEST_STORE", "sqlite")
 
 
 @pytest.fixture(scope="session")
@@ -29,11 +37,27 @@ def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.fixture(scope="session")
+def server() -> Iterator[Etcd | None]:
+    """The etcd, where tests run on one."""
+    assert STORE in {"sqlite", "etcd"}, f"TORTIE_TEST_STORE={STORE}"
+    if STORE == "sqlite":
+        yield None
+        return
+    with Etcd() as etcd:
+        yield etcd
+
+
 @pytest.fixture
-def bare_host(binaries: Path, tmp_path: Path):
-    """A host without a datastore file."""
+def bare_host(binaries: Path, server: Etcd | None, tmp_path: Path) -> Iterator[Host]:
+    """A host with an empty datastore, or without a datastore file."""
     with ExitStack() as undo:
-        yield Host(binaries, tmp_path, undo)
+        host = Host(binaries, tmp_path, undo)
+        if server:
+            proxy = undo.enter_context(TcpProxy(server.port, netns=host.net.path, port=23790))
+            host.store = EtcdRecords(server, proxy.port)
+            host.store.begin()
+        yield host
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from integration.plugin.kernel import NUMBERS, Namespace
-from integration.plugin.store import NODE, Store
+from integration.plugin.store import NODE, Records, Store
 
 PLUGINS = Path("/usr/lib/cni")  # where Debian has the CNI project's own plugins
 LONGEST_CALL = 60.0
@@ -84,7 +84,7 @@ class Host:
         self.net = Namespace("host", undo)
         self._own_devices = self.net.names()  # lo, and what some kernels put into every namespace
         self.database = folder / "datastore.db"
-        self.store = Store(self.database)
+        self.store: Records = Store(self.database)
         self.ipam: dict[str, Any] = {"type": "calico-ipam"}
         self.log = folder / "cni.log"
 
@@ -112,8 +112,7 @@ class Host:
             "cniVersion": "0.3.1",
             "name": "net1",
             "type": "calico",
-            "datastore_type": "sqlite",
-            "sqlite_path": str(self.database),
+            **self.store.settings,
             "nodename": NODE,
             "nodename_file_optional": True,
             "log_file_path": str(self.log),
@@ -189,9 +188,9 @@ class Host:
         found = {
             "devices": self.devices(),
             "routes": [route for family in (4, 6) for route in self.net.routes(family) if route.get("dev") != "lo"],
-            "endpoints": set(self.store.endpoints()) if self.database.is_file() else set(),
-            "handles": set(self.store.handles()) if self.database.is_file() else set(),
-            "allocated": self.store.allocated() if self.database.is_file() else {},
+            "endpoints": set(self.store.endpoints()) if self.store.exists() else set(),
+            "handles": set(self.store.handles()) if self.store.exists() else set(),
+            "allocated": self.store.allocated() if self.store.exists() else {},
             "reservations": self.reservations(),
             "lock": self._lock_holders(),
         }

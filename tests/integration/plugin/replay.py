@@ -176,12 +176,11 @@ class Replay:
         return text.replace("<BIN>", str(self.host.bin))
 
     def _localise_netconf(self, text: str) -> str:
-        """The recorded configuration with the embedded datastore in etcd's place, and files of this test's own."""
-        type = '"datastore_type": "etcdv3"'
-        ours = f'"datastore_type": "sqlite", "sqlite_path": "{self.host.database}"'
-        ours += f', "ipam_lock_file": "{self.host.folder}/ipam.lock"'
-        text = text.replace(f'{type}, "etcd_endpoints": "http://127.0.0.1:1"', ours.replace(".db", ".missing"))
-        text = text.replace(f'{type}, "etcd_endpoints": "http://127.0.0.1:23790"', ours)
+        """The recorded configuration with this host's datastore in etcd's place, and files of this test's own."""
+        recorded = '"datastore_type": "etcdv3", "etcd_endpoints": "http://127.0.0.1:{}"'
+        lock = {"ipam_lock_file": str(self.host.folder / "ipam.lock")}
+        for port, settings in (("1", self.host.store.nowhere()), ("23790", self.host.store.settings)):
+            text = text.replace(recorded.format(port), json.dumps(settings | lock)[1:-1])
         local = '"ipam": {"type": "host-local"'
         return self._localise(text.replace(local, f'{local}, "dataDir": "{self.host.folder}/networks"'))
 

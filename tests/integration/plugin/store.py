@@ -1,15 +1,17 @@
-"""The records of a datastore file, read and written past the product, and records to begin with."""
+"""The records of a datastore, read and written past the product, and records to begin with."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+from abc import ABC, abstractmethod
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 from adapters.sqlite.database import open_database
+from services.etcd import Etcd
 
 V3 = "/calico/resources/v3/projectcalico.org"
 IPAM = "/calico/ipam/v2"
@@ -17,35 +19,44 @@ NODE = "node-a"
 _UID = "6b0a8f9e-0000-4000-8000-{:012x}"
 
 
-class Store:
-    """The records of a datastore file, read and written past the product."""
+class Records(ABC):
+    """The records of a datastore of any technology. `settings` are the configuration's members that lead there."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    settings: dict[str, str]
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Make it, or empty it."""
+
+    @abstractmethod
+    def exists(self) -> bool: ...
+
+    @abstractmethod
+    def nowhere(self) -> dict[str, str]:
+        """Settings that lead to a datastore that is not there."""
+
+    @abstractmethod
+    def write(self, key: str, text: str) -> None: ...
+
+    @abstractmethod
+    def drop(self, key: str) -> None:
+        """Delete a record that must be there."""
+
+    @abstractmethod
+    def texts(self) -> dict[str, str]:
+        """All records, in key order."""
 
     def create(self, records: dict[str, str]) -> None:
-        """A fresh file with these records."""
-        open_database(str(self.path), create=True).close()
+        """A fresh datastore with these records."""
+        self.begin()
         self.put_all(records)
 
     def put(self, key: str, value: object) -> None:
-        text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
-        with closing(sqlite3.connect(self.path, timeout=30)) as connection, connection:
-            connection.execute("UPDATE meta SET revision = revision + 1")
-            connection.execute("INSERT OR REPLACE INTO records SELECT ?, ?, revision FROM meta", (key, text))
+        self.write(key, value if isinstance(value, str) else json.dumps(value, separators=(",", ":")))
 
     def put_all(self, records: dict[str, Any]) -> None:
         for key, value in records.items():
             self.put(key, value)
-
-    def drop(self, key: str) -> None:
-        with closing(sqlite3.connect(self.path, timeout=30)) as connection, connection:
-            connection.execute("UPDATE meta SET revision = revision + 1")
-            assert connection.execute("DELETE FROM records WHERE key = ?", (key,)).rowcount == 1, key
-
-    def texts(self) -> dict[str, str]:
-        with closing(sqlite3.connect(self.path, timeout=30)) as connection:
-            return dict(connection.execute("SELECT key, text FROM records ORDER BY key").fetchall())
 
     def under(self, prefix: str) -> dict[str, Any]:
         """Records by what follows the prefix in their key."""
@@ -74,9 +85,7 @@ class Store:
         return taken
 
     def check(self) -> None:
-        """Blocks, handles and the file agree with themselves and with each other."""
-        with closing(sqlite3.connect(self.path, timeout=30)) as connection:
-            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        """Blocks and handles agree with themselves and with each other."""
         counts: dict[str, dict[str, int]] = {}
         for block in self.blocks().values():
             free = {ordinal for ordinal, index in enumerate(block["allocations"]) if index is None}
@@ -86,6 +95,72 @@ class Store:
                 per_block = counts.setdefault(handle, {})
                 per_block[cidr] = per_block.get(cidr, 0) + 1
         assert {name: record["block"] for name, record in self.handles().items()} == counts
+
+
+class Store(Records):
+    """The records of a datastore file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def settings(self) -> dict[str, str]:  # type: ignore[override]  # `path` may change
+        return {"datastore_type": "sqlite", "sqlite_path": str(self.path)}
+
+    def begin(self) -> None:
+        open_database(str(self.path), create=True).close()
+
+    def exists(self) -> bool:
+        return self.path.is_file()
+
+    def nowhere(self) -> dict[str, str]:
+        return {"datastore_type": "sqlite", "sqlite_path": str(self.path.with_suffix(".missing"))}
+
+    def write(self, key: str, text: str) -> None:
+        with closing(sqlite3.connect(self.path, timeout=30)) as connection, connection:
+            connection.execute("UPDATE meta SET revision = revision + 1")
+            connection.execute("INSERT OR REPLACE INTO records SELECT ?, ?, revision FROM meta", (key, text))
+
+    def drop(self, key: str) -> None:
+        with closing(sqlite3.connect(self.path, timeout=30)) as connection, connection:
+            connection.execute("UPDATE meta SET revision = revision + 1")
+            assert connection.execute("DELETE FROM records WHERE key = ?", (key,)).rowcount == 1, key
+
+    def texts(self) -> dict[str, str]:
+        with closing(sqlite3.connect(self.path, timeout=30)) as connection:
+            return dict(connection.execute("SELECT key, text FROM records ORDER BY key").fetchall())
+
+    def check(self) -> None:
+        """The file is whole, too."""
+        with closing(sqlite3.connect(self.path, timeout=30)) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        super().check()
+
+
+class EtcdRecords(Records):
+    """The records of an etcd that the host reaches at a port of its own loopback."""
+
+    def __init__(self, server: Etcd, port: int) -> None:
+        self.server = server
+        self.settings = {"datastore_type": "etcdv3", "etcd_endpoints": f"http://127.0.0.1:{port}"}
+
+    def begin(self) -> None:
+        self.server.clear()
+
+    def exists(self) -> bool:
+        return True
+
+    def nowhere(self) -> dict[str, str]:
+        return self.settings | {"etcd_endpoints": "http://127.0.0.1:2370"}
+
+    def write(self, key: str, text: str) -> None:
+        self.server.put(key, text)
+
+    def drop(self, key: str) -> None:
+        assert self.server.drop(key), key
+
+    def texts(self) -> dict[str, str]:
+        return self.server.texts()
 
 
 def cluster_records(
