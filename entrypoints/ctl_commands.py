@@ -9,10 +9,13 @@ import os
 
 from adapters.records.kinds import kind_of
 from adapters.records.manifests import BadManifest, from_manifest, revision_of, to_list, to_manifest
+from domain.ipam.errors import IpamError
 from domain.ipam.pool_rules import BadPool, block_sizes_by_version
 from domain.usecases.initialise_cluster import Wish, initialise_cluster
+from domain.usecases.steps.work import Work
 from domain.usecases.store_resource import apply_resource, create_resource
 from domain.workload.names import InvalidField
+from entrypoints.ctl_answer import Screen
 from entrypoints.ctl_files import BadFile, read_manifests, shown_as
 from entrypoints.ctl_tables import table
 from entrypoints.version import VERSION
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
     from adapters.records.kinds import Kind
     from entrypoints.container import Container
+    from ports.clock import Clock
     from ports.datastore import Datastore, Key, Stored
     from ports.deadline import Deadline
 
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
 
 BUDGET = 60.0  # seconds for one command
 DEFAULT_NAMESPACE = "default"
-FAULTS = (PortError, BadFile, BadManifest, BadPool, InvalidField)
+FAULTS = (PortError, IpamError, BadFile, BadManifest, BadPool, InvalidField)
 
 
 class Stopped(PortError):
@@ -46,13 +50,22 @@ class Session:
     def __init__(self, container: Container) -> None:
         self._container = container
         self._datastore: Datastore | None = None
-        self.deadline: Deadline = container.clock().deadline(BUDGET)
+        self._clock: Clock = container.clock()
+        self.deadline: Deadline = self._clock.deadline(BUDGET)
 
     @property
     def datastore(self) -> Datastore:
         if self._datastore is None:
             self._datastore = self._container.datastore()
         return self._datastore
+
+    @property
+    def screen(self) -> Screen:
+        return Screen.of(self._container.environment())
+
+    def work(self, waiting: float = 0.0) -> Work:
+        """What the steps of a use case share; `waiting` seconds of it will pass in waiting on purpose."""
+        return Work(self.datastore, self._clock, self._container.log(), self._clock.deadline(BUDGET + waiting))
 
     def host_name(self) -> str:
         name: str = self._container.node().host_name()

@@ -32,7 +32,7 @@ _LEAKED_GC = "run `tortie ipam gc --leaked --yes`, which releases it"
 
 
 def address_findings(inventory: Inventory) -> Iterator[Finding]:
-    endpoints = _Endpoints(inventory.endpoints)
+    endpoints = Endpoints(inventory.endpoints)
     reserved = {version: reserved_cidrs(inventory.reservations, version) for version in (4, 6)}
     for block, _ in inventory.blocks.values():
         for ordinal in range(block.cidr.size):
@@ -51,11 +51,11 @@ def address_findings(inventory: Inventory) -> Iterator[Finding]:
         yield from _of_endpoints(inventory, address, those)
 
 
-class _Endpoints:
+class Endpoints:
     """Endpoints by what they can be found by."""
 
     def __init__(self, endpoints: tuple[WorkloadEndpoint, ...]) -> None:
-        self.containers = {endpoint.container_id for endpoint in endpoints if endpoint.container_id}
+        self.containers = frozenset([endpoint.container_id for endpoint in endpoints if endpoint.container_id])
         self.by_address: dict[Address, list[WorkloadEndpoint]] = {}
         for endpoint in endpoints:
             for address in endpoint.addresses:
@@ -63,11 +63,14 @@ class _Endpoints:
 
     def speak_for(self, holder: Attribute, address: Address) -> bool:
         """Whether some endpoint is of the holder's container, or has the address as the holder's."""
-        name = holder.holder or ""
-        tails = [name[at + 1 :] for at, letter in enumerate(name) if letter == "."]  # either part may hold dots
-        if name in self.containers or any(tail in self.containers for tail in tails):
+        if self.are_of(holder.holder or ""):
             return True
         return any(belongs(endpoint, holder) for endpoint in self.by_address.get(address, ()))
+
+    def are_of(self, handle: str) -> bool:
+        """Whether some endpoint is of the handle's container."""
+        tails = [handle[at + 1 :] for at, letter in enumerate(handle) if letter == "."]  # either part may hold dots
+        return handle in self.containers or any(tail in self.containers for tail in tails)
 
 
 def belongs(endpoint: WorkloadEndpoint, holder: Attribute) -> bool:
@@ -106,7 +109,7 @@ def _is_young(inventory: Inventory, holder: Attribute) -> bool:
     return age < LONGEST_CALL * SECOND
 
 
-def _leak(inventory: Inventory, endpoints: _Endpoints, block: Block, ordinal: int) -> Finding | None:
+def _leak(inventory: Inventory, endpoints: Endpoints, block: Block, ordinal: int) -> Finding | None:
     holder, address = block.holder(ordinal), block.cidr.at(ordinal)
     assert holder is not None  # noqa: S101 - the caller has looked
     node = holder.secondary.get("node", "")

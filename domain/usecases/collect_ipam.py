@@ -11,6 +11,7 @@ Invariant: what was found once only is kept. Without `leaked` no address is take
 from __future__ import annotations
 
 from domain.ipam.audit_addresses import LONGEST_CALL
+from domain.ipam.audit_blocks import VANISHED
 from domain.ipam.errors import IpamError
 from domain.ipam.inventory import LEAK, Finding
 from domain.ipam.stale import StaleRequest
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     Identity = tuple[str, str, str, str]
 
 DONE, KEPT, FAILED = "done", "kept", "failed"
+_BUSY = "somebody is at work on it"
+_KEPT = {VANISHED: "some of its addresses are held, or are cooling down"}
 
 
 class Look(Value):
@@ -111,4 +114,4 @@ def _collect(work: Work, finding: Finding, sweep: Sweep) -> Collected:
         return Collected(finding, KEPT, str(error))
     except (IpamError, PortError) as error:
         return Collected(finding, FAILED, str(error))
-    return Collected(finding, DONE) if done else Collected(finding, KEPT, "somebody is at work on it")
+    return Collected(finding, DONE) if done else Collected(finding, KEPT, _KEPT.get(finding.kind, _BUSY))

@@ -1,0 +1,64 @@
+"""What a command of `tortie` gives back, and what it is shown on.
+
+Invariant: colour and width depend on the terminal alone, never on what is shown, so piped output stays the same.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from domain.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+PIPED_WIDTH = 120
+
+
+class Answer(Value):
+    """Text for stdout and an exit code. `notes` are lines for stderr: what the person should know besides."""
+
+    text: str
+    code: int = 0
+    notes: tuple[str, ...] = ()
+
+
+class Screen(Value):
+    """`width` in columns."""
+
+    width: int
+    colour: bool = False
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Screen:
+        """Of stdout. COLUMNS beats what the terminal says; NO_COLOR and TERM=dumb turn colours off."""
+        is_terminal = sys.stdout is not None and sys.stdout.isatty()
+        plain = bool(environment.get("NO_COLOR")) or environment.get("TERM", "") in ("", "dumb")
+        return cls(_width(environment.get("COLUMNS", ""), is_terminal=is_terminal), is_terminal and not plain)
+
+
+def _width(columns: str, *, is_terminal: bool) -> int:
+    if columns.isascii() and columns.isdigit() and int(columns):
+        return int(columns)
+    if not is_terminal:
+        return PIPED_WIDTH
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or PIPED_WIDTH
+    except OSError:
+        return PIPED_WIDTH
+
+
+def aligned(rows: Sequence[Sequence[str]], numbers: Sequence[int] = (), gap: str = "  ") -> list[str]:
+    """Lines with columns of equal width; columns in `numbers` are flush right."""
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))] if rows else []
+    return [
+        gap.join(
+            [
+                cell.rjust(width) if at in numbers else cell.ljust(width)
+                for at, (cell, width) in enumerate(zip(row, widths))
+            ]
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,110 @@
+"""`tortie ipam release` and `configure`: addresses by name, by handle or by report; the settings of allocation.
+
+Invariant: an address whose workload has an endpoint is released only with --force.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.audit_addresses import LEAKED, VANISHED_NODE, Endpoints, holder_of
+from domain.ipam.audit_handles import ORPHAN
+from domain.ipam.errors import IpamError
+from domain.ipam.release import Release
+from domain.usecases.check_ipam import take_inventory
+from domain.usecases.collect_ipam import FAILED, Sweep, collect_ipam
+from domain.usecases.configure_ipam import configure_ipam
+from domain.usecases.steps.free_addresses import free_handle
+from domain.usecases.steps.free_without_handle import free_without_handle
+from domain.usecases.steps.release_listed import release_listed
+from entrypoints.ctl_answer import Answer
+from entrypoints.ctl_ipam_check import outcomes_json, outcomes_text
+from entrypoints.ctl_report import common, read_look
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from domain.ipam.address import Address
+    from domain.ipam.inventory import Inventory
+    from domain.usecases.steps.work import Work
+    from entrypoints.ctl_commands import Session
+
+_FROM_REPORT = frozenset((LEAKED, VANISHED_NODE, ORPHAN))
+_SETTINGS = {
+    "strict_affinity": "StrictAffinity",
+    "auto_allocate_blocks": "AutoAllocateBlocks",
+    "max_blocks_per_host": "MaxBlocksPerHost",
+    "kubevirt_persistence": "KubeVirtVMAddressPersistence",
+    "cooldown_seconds": "IPCooldownSeconds",
+}
+
+
+def release(options: Namespace, session: Session) -> Answer:
+    work = session.work()
+    if options.from_report:
+        look = common([read_look(path) for path in options.from_report])
+        outcomes = collect_ipam(work, Sweep(0, leaked=True, first=look, kinds=_FROM_REPORT))
+        text = outcomes_json(outcomes) if options.output == "json" else outcomes_text(outcomes)
+        return Answer(text, 1 if any(one.outcome == FAILED for one in outcomes) else 0)
+    if options.ip:
+        return _release_addresses(work, options)
+    return _release_handle(work, options)
+
+
+def _release_addresses(work: Work, options: Namespace) -> Answer:
+    listed = [Release(address, options.handle or None, options.sequence) for address in options.ip]
+    if not options.force:
+        _require_unused(take_inventory(work), options.ip)
+    outcome = release_listed(work, listed)
+    lines = [f"Successfully released IP address {one.address}" for one in outcome.released]
+    lines += [f"IP address {address} is not assigned" for address in outcome.unallocated]
+    text = "\n".join(lines) + "\n" if lines else ""
+    if outcome.error is not None:
+        return Answer(text, 1, (f"Error: {outcome.error}",))
+    return Answer(text)
+
+
+def _release_handle(work: Work, options: Namespace) -> Answer:
+    handle: str = options.handle
+    inventory = take_inventory(work)
+    blocks = [block for block, _ in inventory.blocks.values()]
+    addresses = [block.cidr.at(ordinal) for block in blocks for ordinal in block.held_by(handle)]
+    if not options.force:
+        _require_unused(inventory, addresses)
+        if Endpoints(inventory.endpoints).are_of(handle):
+            raise InUse(handle, "its container has an endpoint")
+    if not free_handle(work, handle) and not free_without_handle(work, handle):
+        raise IpamError(f"no handle {handle}, and no address is held under it")
+    lines = [f"Successfully released IP address {address}" for address in addresses]
+    return Answer("\n".join([*lines, f"Successfully released handle {handle}"]) + "\n")
+
+
+class InUse(IpamError):
+    """What is to be released belongs to a workload that is there."""
+
+    def __init__(self, what: object, why: str) -> None:
+        super().__init__(f"{what} is in use: {why}; delete the workload, or release it all the same with --force")
+
+
+def _require_unused(inventory: Inventory, addresses: Sequence[Address]) -> None:
+    """InUse for the first address that an endpoint has, or whose holder has an endpoint."""
+    endpoints = Endpoints(inventory.endpoints)
+    for address in addresses:
+        having = endpoints.by_address.get(address)
+        if having:
+            raise InUse(address, f"endpoint {having[0].metadata.namespace}/{having[0].metadata.name} has it")
+        found = holder_of(inventory.blocks, address)
+        if found is not None and found[2] is not None and endpoints.speak_for(found[2], address):
+            raise InUse(address, f"the container of {found[2].holder} has an endpoint")
+
+
+def configure(options: Namespace, session: Session) -> str:
+    """Says of each setting given what it is now."""
+    changes = {name: getattr(options, name) for name in _SETTINGS if getattr(options, name) is not None}
+    config = configure_ipam(session.work(), changes)
+    shown = {name: getattr(config, name) for name in changes}
+    lines = [
+        f"Successfully set {_SETTINGS[name]} to: {str(value).lower() if isinstance(value, bool) else value}"
+        for name, value in shown.items()
+    ]
+    return "\n".join(lines) + "\n"
