@@ -62,3 +62,15 @@ def aligned(rows: Sequence[Sequence[str]], numbers: Sequence[int] = (), gap: str
         ).rstrip()
         for row in rows
     ]
+
+
+def folded(text: str, width: int, indent: str) -> list[str]:
+    """The text in lines of that width, broken at commas, or where there is none at two blanks."""
+    mark = ", " if ", " in text else "  "
+    lines: list[str] = []
+    for word in text.split(mark):
+        if lines and len(lines[-1]) + len(mark) + len(word) < width:
+            lines[-1] += mark + word
+        else:
+            lines.append(indent + word)
+    return lines

@@ -14,7 +14,7 @@ from domain.ipam.inventory import INFO, LEAK, PROBLEM
 from domain.json_text import dumps
 from domain.usecases.check_ipam import check_ipam
 from domain.usecases.collect_ipam import DONE, FAILED, KEPT, Sweep, collect_ipam, collectable
-from entrypoints.ctl_answer import Answer
+from entrypoints.ctl_answer import Answer, folded
 from entrypoints.ctl_files import write_text
 from entrypoints.ctl_report import checked, common, finding_json, read_look, report_json
 
@@ -85,9 +85,9 @@ def _group(findings: list[Finding], width: int, more: str = "") -> Iterable[str]
         yield from _fitting(f"  {finding.subject}:", finding.reason, width)
         others = {name: text for name, text in finding.holder.items() if text not in (finding.subject, finding.reason)}
         if others:
-            yield f"      {_words(others)}"
+            yield from folded(_words(others), width, " " * 6)
         if finding.advice != first.advice:
-            yield f"      {finding.advice}"
+            yield from folded(finding.advice, width, " " * 6)
     if more and number > _SHOWN:
         yield f"  and {number - _SHOWN} more; {more}"
 

@@ -12,7 +12,7 @@ from domain.ipam.utilisation import MOST, is_borrowed, utilisation
 from domain.json_text import dumps
 from domain.usecases.check_ipam import take_inventory
 from domain.value import Value
-from entrypoints.ctl_answer import Screen, aligned
+from entrypoints.ctl_answer import Screen, aligned, folded
 from entrypoints.ctl_bars import LEGEND, block_bar, coloured, pool_bar
 from entrypoints.ctl_ipam_address import show_address
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _HEADINGS = ["GROUPING", "CIDR", "IPS TOTAL", "IPS IN USE", "IPS FREE"]
 _NUMBERS = (2, 3, 4)
 _INDENT = " " * (len(_HEADINGS[0]) + 2)
-_CELLS = (64, 32)
+_CELLS = 64  # one an address in blocks of the usual size
 
 
 class Line(Value):
@@ -128,18 +128,16 @@ def _drawn(lines: list[Line], screen: Screen) -> str:
     drawn = [head]
     for line, text in zip(lines, body):
         drawn += [text, *_picture(line, screen)]
-    return "\n".join([*drawn, "", *_folded(LEGEND, screen.width, "")]) + "\n"
+    return "\n".join([*drawn, "", *folded(LEGEND, screen.width, "")]) + "\n"
 
 
 def _picture(line: Line, screen: Screen) -> list[str]:
-    """The bar with its note beside it, where there is room for both; else the note below."""
+    """The bar with its note beside it where there is room, else below."""
     room = max(screen.width - len(_INDENT) - 2, 8)
-    for cells in _CELLS:
-        bar = _bar(line, min(cells, _power_below(room)))
-        if len(bar) + len(line.note) + 2 <= room:
-            return [f"{_INDENT}{_framed(bar, screen)}  {line.note}"]
-    bar = _bar(line, min(_CELLS[0], _power_below(room)))
-    return [f"{_INDENT}{_framed(bar, screen)}", *_folded(line.note, screen.width, _INDENT)]
+    bar = _bar(line, min(_CELLS, _power_below(room)))
+    if len(bar) + 2 + len(line.note) <= room:
+        return [f"{_INDENT}{_framed(bar, screen)}  {line.note}"]
+    return [f"{_INDENT}{_framed(bar, screen)}", *folded(line.note, screen.width, _INDENT)]
 
 
 def _power_below(room: int) -> int:
@@ -152,18 +150,6 @@ def _bar(line: Line, cells: int) -> str:
 
 def _framed(bar: str, screen: Screen) -> str:
     return f"[{coloured(bar) if screen.colour else bar}]"
-
-
-def _folded(text: str, width: int, indent: str) -> list[str]:
-    """Broken between words that two blanks or a comma separate."""
-    mark = ", " if ", " in text else "  "
-    lines: list[str] = []
-    for word in text.split(mark):
-        if lines and len(lines[-1]) + len(mark) + len(word) < width:
-            lines[-1] += mark + word
-        else:
-            lines.append(indent + word)
-    return lines
 
 
 # --- one node ---------------------------------------------------------------------------------------------------------
