@@ -11,9 +11,9 @@ from __future__ import annotations
 from adapters.records.codec import decode, encode
 from adapters.records.keys import key_text
 from adapters.records.kinds import KINDS, kind_named
-from adapters.records.pool_rules import complete
 from adapters.records.resources import API_VERSION
 from domain.ipam.address import Cidr
+from domain.ipam.pool_rules import complete_pool
 from domain.json_text import dumps, parse
 from ports.datastore import (
     ClusterInformationKey,
@@ -182,7 +182,7 @@ def _check_known(key: Key[Any], record: Any) -> None:
 
 def _completed(key: Key[Any], record: Any, document: dict[str, Json]) -> Any:
     if isinstance(key, IPPoolKey):
-        return complete(record)
+        return complete_pool(record)
     if isinstance(key, IPReservationKey):
         for cidr in record.cidrs:
             Cidr.parse_lenient(cidr)

@@ -8,7 +8,7 @@ Invariant: the enabled pools that pass have canonical ranges that share no addre
 from __future__ import annotations
 
 from domain.ipam.address import V6, Cidr
-from domain.ipam.pools import BLOCK_SIZES, LOAD_BALANCER, TUNNEL, WORKLOAD
+from domain.ipam.pools import AUTOMATIC, BLOCK_SIZES, LOAD_BALANCER, TUNNEL, WORKLOAD
 from domain.workload.selector import SelectorError, parse_selector
 
 TYPE_CHECKING = False
@@ -24,7 +24,29 @@ _LINK_LOCAL = (Cidr.parse("169.254.0.0/16"), Cidr.parse("fe80::/10"))
 
 
 class BadPool(ValueError):
-    """The text names the pool or range, what is wrong with it, and what would be right."""
+    """`fault` says what is wrong with a pool or range, and what would be right. Text: `IPPool <name>: <fault>`."""
+
+    def __init__(self, fault: str, name: str = "") -> None:
+        super().__init__(f"IPPool {name}: {fault}" if name else fault)
+        self.fault = fault
+
+
+def complete_pool(pool: Pool) -> Pool:
+    """The pool as it is stored: the range without host bits, and the defaults that the original writes out.
+
+    BadPool as `check_pool`.
+    """
+    cidr = pool.cidr
+    pool = pool if cidr is None else pool.replace(cidr_text=str(cidr))
+    check_pool(pool)
+    return pool.replace(
+        block_size=pool.block_length,
+        node_selector=pool.node_selector or "all()",
+        allowed_uses=pool.uses,
+        assignment_mode=pool.assignment_mode or AUTOMATIC,
+        ipip_mode=pool.ipip_mode or "Never",
+        vxlan_mode=pool.vxlan_mode or "Never",
+    )
 
 
 def check_pool(pool: Pool) -> None:
@@ -34,20 +56,22 @@ def check_pool(pool: Pool) -> None:
     low, high = BLOCK_SIZES[cidr.version]
     if not low <= pool.block_length <= high:
         raise BadPool(
-            f"IPPool {name}: block size {pool.block_length} is not possible for IPv{cidr.version}; "
-            f"choose a prefix length from {low} to {high}"
+            f"block size {pool.block_length} is not possible for IPv{cidr.version}; "
+            f"choose a prefix length from {low} to {high}",
+            name,
         )
     if cidr.length > pool.block_length and not pool.disabled:
         raise BadPool(
-            f"IPPool {name}: {cidr} is smaller than one block of /{pool.block_length}; "
-            "choose a larger range or a larger block size number"
+            f"{cidr} is smaller than one block of /{pool.block_length}; "
+            "choose a larger range or a larger block size number",
+            name,
         )
     _check_modes(pool, cidr)
     for selector in (pool.node_selector, pool.namespace_selector):
         try:
             parse_selector(selector)
         except SelectorError as error:
-            raise BadPool(f"IPPool {name}: selector {selector!r} cannot be used: {error}") from None
+            raise BadPool(f"selector {selector!r} cannot be used: {error}", name) from None
 
 
 def _range(pool: Pool) -> Cidr:
@@ -56,12 +80,13 @@ def _range(pool: Pool) -> Cidr:
         written = Cidr.parse(pool.cidr_text)
     except ValueError:
         raise BadPool(
-            f"IPPool {name}: {pool.cidr_text!r} is not a CIDR; write it like 10.244.0.0/16 or fd00:10:244::/48"
+            f"{pool.cidr_text!r} is not a CIDR; write it like 10.244.0.0/16 or fd00:10:244::/48",
+            name,
         ) from None
     if written != written.network:
-        raise BadPool(f"IPPool {name}: {pool.cidr_text} has bits set beyond its prefix; write {written.network}")
+        raise BadPool(f"{pool.cidr_text} has bits set beyond its prefix; write {written.network}", name)
     if any(written.overlaps(one) for one in _LINK_LOCAL):
-        raise BadPool(f"IPPool {name}: {written} lies in the link-local range, which is never routed")
+        raise BadPool(f"{written} lies in the link-local range, which is never routed", name)
     return written
 
 
@@ -75,12 +100,12 @@ def _check_modes(pool: Pool, cidr: Cidr) -> None:
     )
     for field, value, allowed in choices:
         if value not in allowed:
-            raise BadPool(f"IPPool {name}: {field} is {value!r}; choose one of {', '.join(filter(None, allowed))}")
+            raise BadPool(f"{field} is {value!r}; choose one of {', '.join(filter(None, allowed))}", name)
     off = ("", "Never")
     if pool.ipip_mode not in off and cidr.version == V6:
-        raise BadPool(f"IPPool {name}: ipipMode {pool.ipip_mode} is not possible for IPv6; set it to Never")
+        raise BadPool(f"ipipMode {pool.ipip_mode} is not possible for IPv6; set it to Never", name)
     if pool.ipip_mode not in off and pool.vxlan_mode not in off:
-        raise BadPool(f"IPPool {name}: ipipMode and vxlanMode exclude each other; set one of them to Never")
+        raise BadPool("ipipMode and vxlanMode exclude each other; set one of them to Never", name)
 
 
 def check_pool_among(pool: Pool, others: Iterable[Pool]) -> None:
@@ -89,8 +114,8 @@ def check_pool_among(pool: Pool, others: Iterable[Pool]) -> None:
     for other in others:
         if other.cidr is not None and cidr.overlaps(other.cidr):
             raise BadPool(
-                f"IPPool {pool.metadata.name}: {cidr} overlaps {other.cidr} of IPPool {other.metadata.name}; "
-                "choose a range of its own"
+                f"{cidr} overlaps {other.cidr} of IPPool {other.metadata.name}; choose a range of its own",
+                pool.metadata.name,
             )
 
 
@@ -99,12 +124,13 @@ def check_pool_change(stored: Pool, wanted: Pool) -> None:
     name = stored.metadata.name
     if wanted.cidr != stored.cidr:
         raise BadPool(
-            f"IPPool {name}: its range is {stored.cidr_text} and cannot become {wanted.cidr_text}; make another pool"
+            f"its range is {stored.cidr_text} and cannot become {wanted.cidr_text}; make another pool",
+            name,
         )
     if wanted.block_length != stored.block_length:
         raise BadPool(
-            f"IPPool {name}: its block size is {stored.block_length} and cannot become {wanted.block_length}; "
-            "make another pool"
+            f"its block size is {stored.block_length} and cannot become {wanted.block_length}; make another pool",
+            name,
         )
 
 

@@ -13,6 +13,7 @@ from domain.ipam.pool_rules import (
     check_pool,
     check_pool_among,
     check_pool_change,
+    complete_pool,
     derived_name,
 )
 from domain.ipam.pools import Pool
@@ -64,6 +65,18 @@ def test_bad_pools_are_refused_with_what_to_change(bad, why):
         check_pool(bad)
     assert str(caught.value).startswith("IPPool p: ")
     assert why in str(caught.value)
+
+
+def test_a_pool_is_stored_with_a_canonical_range_and_its_defaults():
+    stored = complete_pool(pool("FD00:0:0::7/64", vxlan_mode="Always", node_selector="has(a)"))
+    assert (stored.cidr_text, stored.block_size, stored.vxlan_mode) == ("fd00::/64", 122, "Always")
+    assert (stored.node_selector, stored.allowed_uses) == ("has(a)", ("Workload", "Tunnel"))
+    assert (stored.assignment_mode, stored.ipip_mode) == ("Automatic", "Never")
+    check_pool(stored)
+    assert complete_pool(stored) == stored
+    with pytest.raises(BadPool, match="'no range' is not a CIDR") as caught:
+        complete_pool(pool("no range"))
+    assert not caught.value.fault.startswith("IPPool")
 
 
 def test_pools_share_no_address():
