@@ -167,8 +167,10 @@ class Mortal:
             if verb == "ADD":
                 assert f"net1.{container.identity}" not in self.host.store.allocated(), (self.seed, answer)
         elif answer.exit:
-            assert answer.exit in {-signal.SIGKILL, -signal.SIGTERM}, (self.seed, answer)
-            assert answer.exit == -number
+            assert answer.exit == -number, (self.seed, answer)
+            if number == signal.SIGTERM:  # it came before anything was done, so before any answer too
+                assert answer.stdout == "", (self.seed, answer)
+                assert f"net1.{container.identity}" not in self.host.store.handles() or verb == "DEL", self.seed
         return answer
 
 
