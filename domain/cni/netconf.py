@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
 
 class IpamSettings(Value):
-    """`assign_ipv4` and `assign_ipv6` are None when absent; the texts decide (`"false"` / `"true"`)."""
+    """`assign_ipv4` and `assign_ipv6` are None when absent; the texts decide (`"false"` / `"true"`).
+
+    With `optional_families` (ours) a version that no pool serves is left out of the answer.
+    """
 
     type: str = ""
     name: str = ""
@@ -44,6 +47,7 @@ class IpamSettings(Value):
     assign_ipv6: str | None = None
     ipv4_pools: tuple[str, ...] = ()
     ipv6_pools: tuple[str, ...] = ()
+    optional_families: bool = False
 
 
 class PolicySettings(Value):
@@ -200,6 +204,7 @@ _IPAM: Fields = {
     "assign_ipv6": ("assign_ipv6", text_or_flag),
     "ipv4_pools": ("ipv4_pools", texts),
     "ipv6_pools": ("ipv6_pools", texts),
+    "optional_families": ("optional_families", flag),
 }
 # The original's type has no name, so Go prints all of it (recorded in the answer to `"ipam": "x"`).
 _IPAM_GO_TYPE = (

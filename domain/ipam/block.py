@@ -39,6 +39,23 @@ class Attribute(Value):
         r"""The handle without the `\r…` that old versions left at its end."""
         return None if self.handle is None else self.handle.partition("\r")[0]
 
+    @property
+    def is_hosts_own(self) -> bool:
+        """Whether a Windows host keeps the address for itself: it is nobody's to release (K04)."""
+        return (self.handle or "").lower() == WINDOWS_HANDLE
+
+
+class HostReservation(Value):
+    """Addresses that a host keeps for itself in each of its blocks: `start` at the beginning, `end` at the end.
+
+    Windows needs them for its own network. They count as given to `handle`, of which no record exists.
+    """
+
+    start: int
+    end: int
+    handle: str = WINDOWS_HANDLE
+    note: str = ""
+
 
 class Block(Value):
     """`affinity` is `host:<node>`, `virtual:<name>` or None. `claimed_at` is RFC 3339 or None.
@@ -71,11 +88,8 @@ class Block(Value):
         return None if index is None else self.attributes[index]
 
     def is_empty(self) -> bool:
-        """Whether nobody but Windows' own reservations holds an address. An address in cooldown counts as held."""
-        return all(
-            index is None or (self.attributes[index].handle or "").lower() == WINDOWS_HANDLE
-            for index in self.allocations
-        )
+        """Whether nobody but a Windows host itself holds an address. An address in cooldown counts as held."""
+        return all(index is None or self.attributes[index].is_hosts_own for index in self.allocations)
 
     def held_by(self, handle: str) -> tuple[int, ...]:
         """Ordinals whose holder is that handle."""
@@ -87,17 +101,19 @@ class Block(Value):
         near = [one for one in reserved if one.overlaps(self.cidr)]
         if not near:
             return self.unallocated
-        return tuple(ordinal for ordinal in self.unallocated if not any(self.cidr.at(ordinal) in one for one in near))
+        base = self.cidr.first
+        ranges = [range(one.first - base, one.end - base) for one in near]
+        return tuple(ordinal for ordinal in self.unallocated if not any(ordinal in one for one in ranges))
 
     def take(self, ordinals: tuple[int, ...], attribute: Attribute) -> Block:
         """Give free ordinals to a holder; they remember the sequence under which they were taken."""
         attributes, index = self._with(attribute)
-        allocations = list(self.allocations)
+        allocations, going = list(self.allocations), frozenset(ordinals)
         for ordinal in ordinals:
             allocations[ordinal] = index
         return self.replace(
             allocations=tuple(allocations),
-            unallocated=tuple(ordinal for ordinal in self.unallocated if ordinal not in ordinals),
+            unallocated=tuple(ordinal for ordinal in self.unallocated if ordinal not in going),
             attributes=attributes,
             sequences={**self.sequences, **dict.fromkeys(ordinals, self.sequence)},
         )
@@ -135,7 +151,7 @@ class Block(Value):
         return self._tidy()
 
     def _freed(self, ordinals: Iterable[int]) -> Block:
-        going = sorted(ordinals)
+        going = dict.fromkeys(sorted(ordinals))
         allocations = list(self.allocations)
         for ordinal in going:
             allocations[ordinal] = None
@@ -168,10 +184,17 @@ class Block(Value):
         )
 
 
-def new_block(cidr: Cidr, owner: object, claimed_at: str | None, sequence: int) -> Block:
+def new_block(
+    cidr: Cidr, owner: object, claimed_at: str | None, sequence: int, kept: HostReservation | None = None
+) -> Block:
     """A block as its claimer creates it: all free, in ascending order. `sequence` is the claim's time in nanoseconds.
 
-    A recreated block thus never reuses the sequence numbers of the one before it.
+    A recreated block thus never reuses the sequence numbers of the one before it. What the host keeps for itself is
+    given away from the start, and has no sequence number.
     """
     size = cidr.size
-    return Block(cidr, str(owner), claimed_at, (None,) * size, tuple(range(size)), (), sequence, {})
+    block = Block(cidr, str(owner), claimed_at, (None,) * size, tuple(range(size)), (), sequence, {})
+    if kept is None:
+        return block
+    ordinals = (*range(kept.start), *range(size - kept.end, size))
+    return block.take(ordinals, Attribute(kept.handle, {"note": kept.note})).replace(sequences={})

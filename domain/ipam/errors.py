@@ -19,6 +19,17 @@ class IpamError(Exception):
         self.details = details
 
 
+class NoPool(IpamError):
+    """No pool serves the IP version by itself. Which pools there are is the operator's choice, so it may be meant."""
+
+
+class HandleFull(IpamError):
+    """A handle may not count more addresses of this IP version."""
+
+    def __init__(self, handle: str, held: int, limit: int) -> None:
+        super().__init__(f"handle {handle} already has {held} allocation(s), cannot allocate more (maxAlloc={limit})")
+
+
 class BlockLimitReached(IpamError):
     """The node owns as many blocks as it may. `assigned` is what the request had got until then."""
 

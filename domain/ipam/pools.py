@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from domain.cni.errors import INVALID_CONFIG
 from domain.ipam.address import V4, Address, Cidr
-from domain.ipam.errors import IpamError
+from domain.ipam.errors import IpamError, NoPool
 from domain.resource import NO_LABELS, Metadata
 from domain.value import Value
 from domain.workload.selector import SelectorError, selects
@@ -112,20 +112,32 @@ def pool_of(pools: Iterable[Pool], inside: Cidr | Address) -> Pool | None:
 
 
 def choose_pools(pools: Iterable[Pool], request: PoolRequest) -> PoolChoice:
-    """Which pools may serve the request (spec: ipam 7). IpamError when none may, saying at which step they fell out."""
+    """Which pools may serve the request (spec: ipam 7). IpamError when none may, saying at which step they fell out.
+
+    It is `NoPool` if the request names no pool, so that the pools' own settings are the reason.
+    """
     enabled = enabled_pools(pools, request.version)
     table = {pool.cidr: pool for pool in enabled if pool.block_length <= request.longest_block}
     if not table:
-        raise IpamError("cannot find a qualified ippool")
+        raise NoPool("cannot find a qualified ippool", details=f"no enabled pool serves IPv{request.version}")
     selected = _requested(table, request) if request.wanted else _automatic(enabled, request)
     if not request.use:
         raise IpamError("must specify the intended use when assigning an IP")
-    usable = tuple(pool for pool in selected if request.use in pool.uses)
+    usable = tuple(pool for pool in selected if request.use in pool.uses and pool.block_length <= request.longest_block)
     if not usable:
-        raise IpamError(f"cannot find a qualified ippool, no pools match the required use ({request.use})")
+        kind = IpamError if request.wanted else NoPool
+        raise kind(f"cannot find a qualified ippool, no pools match the required use ({request.use})")
     for pool in usable:
         require_block_size(pool)
     return PoolChoice(usable, selected, enabled)
+
+
+def require_versions(pools: Mapping[int, tuple[Cidr, ...]]) -> None:
+    """IpamError if a pool is asked for under the wrong IP version."""
+    for version, cidrs in pools.items():
+        others = {cidr.version for cidr in cidrs} - {version}
+        if others:
+            raise IpamError(f"provided IPv{version} IPPools list contains one or more IPv{others.pop()} IPPools")
 
 
 def require_block_size(pool: Pool) -> None:
@@ -153,7 +165,7 @@ def _automatic(enabled: tuple[Pool, ...], request: PoolRequest) -> tuple[Pool, .
     selected = tuple(pool for pool in enabled if _selects(pool, request))
     if not selected:
         manual = ", ".join(pool.metadata.name for pool in enabled if pool.assignment_mode == MANUAL)
-        raise IpamError(
+        raise NoPool(
             f"no configured Calico pools for node {request.node}",
             details=f"assignmentMode is Manual, so these serve only those who name them: {manual}" if manual else "",
         )

@@ -48,7 +48,7 @@ def releasable(block: Block, listed: Iterable[Release]) -> tuple[int, ...]:
                 "when attempting to release IP",
             )
         holder = block.holder(ordinal)
-        if holder is None or holder.released_at:
+        if holder is None or holder.released_at or holder.is_hosts_own:
             continue
         if release.handle not in (None, holder.holder):
             raise StaleRequest(

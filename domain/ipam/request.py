@@ -5,6 +5,7 @@ from __future__ import annotations
 from domain.ipam.address import BITS, Address, Cidr
 from domain.ipam.affinity import Owner
 from domain.ipam.block import Attribute
+from domain.ipam.errors import IpamError
 from domain.ipam.pools import WORKLOAD
 from domain.value import Value
 
@@ -12,8 +13,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from domain.ipam.block import HostReservation
+
 DEFAULT_BLOCK_LIMIT = 20
 NO_POOLS: Mapping[int, tuple[Cidr, ...]] = {}
+NONE_KEPT: Mapping[int, HostReservation] = {}
 
 
 class AssignRequest(Value):
@@ -21,8 +25,13 @@ class AssignRequest(Value):
 
     `counts` and `pools` are by IP version; a version without pools is served from whichever pools select the node.
     `secondary` describes the holder; its `timestamp` makes it unique to one call, by which a call recognises its own
-    writes. `max_blocks` 0 leaves the limit to the configuration. `max_per_handle` 0 is no limit. Automatic
-    assignment leaves `busy` addresses alone: a device of the node has them.
+    writes. `max_blocks` 0 leaves the limit to the configuration. `max_per_handle` is how many addresses of a version
+    the holder may have in all, 0 without a limit. Automatic assignment leaves `busy` addresses alone: a device of the
+    node has them.
+
+    `kept` is what the host keeps for itself in each block that it claims, by IP version. On a Windows node
+    (`on_windows`) nothing may be borrowed, so the settings must say so. With `optional_families` a version that no
+    pool serves by itself is left out, as long as another one is served.
     """
 
     owner: Owner
@@ -35,18 +44,34 @@ class AssignRequest(Value):
     max_blocks: int = 0
     max_per_handle: int = 0
     busy: tuple[Cidr, ...] = ()
+    kept: Mapping[int, HostReservation] = NONE_KEPT
+    on_windows: bool = False
+    optional_families: bool = False
 
     @property
     def attribute(self) -> Attribute:
         return Attribute(self.handle, self.secondary)
 
+    def longest_block(self, version: int) -> int:
+        """The longest prefix of a block that has room for what the host keeps, and more."""
+        kept = self.kept.get(version)
+        if kept is None:
+            return BITS[version]
+        if kept.start < 0 or kept.end < 0 or not kept.start + kept.end:
+            raise IpamError("HostReservedAttr has wrong parameters")
+        return BITS[version] - (kept.start + kept.end).bit_length()
+
 
 class Taken(Value):
-    """One address given out. `sequence` is what the block remembers for it; a release that names it frees only this."""
+    """One address given out. `sequence` is what the block remembers for it; a release that names it frees only this.
+
+    `held_before`: the holder had it before the call, which therefore must not take it back.
+    """
 
     block: Cidr
     ordinal: int
     sequence: int
+    held_before: bool = False
 
     @property
     def address(self) -> Address:
@@ -61,14 +86,23 @@ class Taken(Value):
     def alone(self) -> Cidr:
         return Cidr(self.block.version, self.address.number, BITS[self.block.version])
 
+    @property
+    def answer(self) -> Cidr:
+        """What an automatic assignment answers."""
+        return self.alone if self.held_before else self.in_block
+
 
 class Assigned(Value):
-    """What one IP version got: perhaps less than `requested`, with messages that say why."""
+    """What one IP version got: perhaps less than `requested`, with messages that say why.
+
+    `kept` is what the host keeps for itself in each block.
+    """
 
     version: int
     requested: int
     taken: tuple[Taken, ...] = ()
     messages: tuple[str, ...] = ()
+    kept: HostReservation | None = None
 
     @property
     def shortfall(self) -> str:
@@ -76,4 +110,5 @@ class Assigned(Value):
         if len(self.taken) >= self.requested:
             return ""
         first = f"Assigned {len(self.taken)} out of {self.requested} requested IPv{self.version} addresses"
-        return "; ".join([first, *self.messages])
+        last = [f"HostReservedAttr: {self.kept.handle}"] if self.kept else []
+        return "; ".join([first, *self.messages, *last])

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def assign_addresses(call: Call, runtime: Runtime, undo: Undo) -> Result:
-    """The addresses with their blocks' masks (a requested one: /32 or /128), and one route for each."""
+    """The addresses with their blocks' masks (one that was asked for, or held before: /32 or /128), and their routes."""
     refuse_own_namespace(call.request, runtime)
     identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
     endpoint_name(identity)
@@ -60,7 +60,7 @@ def assign_addresses(call: Call, runtime: Runtime, undo: Undo) -> Result:
     for family in families:
         if family.shortfall:
             raise IpamError(f"failed to request IPv{family.version} addresses: {family.shortfall}")
-    return _result(tuple([taken.in_block for family in families for taken in family.taken]))
+    return _result(tuple([taken.answer for family in families for taken in family.taken]))
 
 
 def _result(addresses: tuple[Cidr, ...]) -> Result:
@@ -80,6 +80,7 @@ def _request(call: Call, runtime: Runtime, identity: Identity) -> AssignRequest:
         secondary,
         {V4: int(_wanted(call, "assign_ipv4", default=True)), V6: int(_wanted(call, "assign_ipv6", default=False))},
         max_blocks=1 if call.netconf.windows_use_single_network else 0,
+        optional_families=call.netconf.ipam.optional_families,
     )
 
 

@@ -6,15 +6,17 @@ one exception: an earlier sandbox of the same pod on the same node, whose addres
 
 from __future__ import annotations
 
+from domain.cni.errors import INVALID_CONFIG
 from domain.ipam.address import Address
 from domain.ipam.affinity import Owner
 from domain.ipam.config import AllocationConfig
-from domain.ipam.errors import AddressTaken, IpamError, StillContended
+from domain.ipam.errors import AddressTaken, HandleFull, IpamError, StillContended
 from domain.ipam.pools import enabled_pools, pool_of, require_block_size
 from domain.ipam.request import AssignRequest, Taken
 from domain.usecases.steps.claim_block import NotOurs, claim_block, rewrite
 from domain.usecases.steps.count_handle import increment, lower, settle, take_back
 from domain.usecases.steps.free_addresses import free_taken
+from domain.usecases.steps.held_before import adopt, counted_in, held_in, settle_all
 from domain.usecases.steps.work import MAX_TRIES
 from domain.value import Value
 from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPPools
@@ -24,6 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.ipam.block import Attribute, Block
     from domain.ipam.handle import Handle
+    from domain.ipam.pools import Pool
     from domain.usecases.steps.work import Work
     from domain.usecases.undo import Undo
     from ports.datastore import Stored
@@ -44,14 +47,18 @@ def assign_specific(work: Work, request: AssignRequest, address: Address, undo: 
             f'"{request.use}" (allowedUses: [{" ".join(pool.uses)}])'
         )
     require_block_size(pool)
+    _require_room(pool, request, address.version)
     cidr = address.host_cidr.replace(length=pool.block_length).network
     asked = _Asked(request, config.record if config else AllocationConfig(), undo)
     for _ in range(MAX_TRIES):
         try:
-            block = work.datastore.get(BlockKey(cidr), work.deadline) or claim_block(work, request.owner, cidr)
+            block = work.datastore.get(BlockKey(cidr), work.deadline)
+            block = block or claim_block(work, request.owner, cidr, request.kept.get(address.version))
             return _take(work, asked, block, block.record.ordinal(address))
         except (Conflict, Missing, NotOurs):
             continue
+        except HandleFull:
+            _require_leftovers(work, request, address)
     raise StillContended(BlockKey(cidr))
 
 
@@ -63,7 +70,7 @@ def _take(work: Work, asked: _Asked, stored: Stored[Block], ordinal: int) -> Tak
         _require_affinity(block, request.owner)
     holder = block.holder(ordinal)
     if holder is not None and holder.holder == request.handle and request.max_per_handle:
-        return Taken(block.cidr, ordinal, block.sequences.get(ordinal, 0))  # held before this call: nothing to undo
+        return _adopted(work, request.handle, Taken(block.cidr, ordinal, block.sequences.get(ordinal, 0)))
     if holder is not None and not _may_take_over(holder, request):
         raise _refusal(block.cidr.at(ordinal), holder)
     former = work.datastore.get(HandleKey(holder.holder), work.deadline) if holder and holder.holder else None
@@ -76,7 +83,7 @@ def _take(work: Work, asked: _Asked, stored: Stored[Block], ordinal: int) -> Tak
             take_back(work, handle, block.cidr, 1)
             raise
         written = found
-    taken = Taken(block.cidr, ordinal, written.record.sequences[ordinal])
+    taken = Taken(block.cidr, ordinal, block.sequence)
     asked.undo.register(
         f"assign {taken.address}", lambda deadline: free_taken(work.until(deadline), request.handle, taken)
     )
@@ -91,6 +98,37 @@ class _Asked(Value):
     request: AssignRequest
     config: AllocationConfig
     undo: Undo
+
+
+def _require_room(pool: Pool, request: AssignRequest, version: int) -> None:
+    """The address's block may have to be made, with what the host keeps for itself."""
+    if pool.block_length > request.longest_block(version):
+        raise IpamError(
+            f"IPPool {pool.metadata.name} has blocks of /{pool.block_length}, "
+            "too small for the addresses that this host keeps for itself in each",
+            code=INVALID_CONFIG,
+        )
+
+
+def _adopted(work: Work, handle: str, taken: Taken) -> Taken:
+    """The address that the handle has had before; `Conflict` if it loses it meanwhile."""
+    again = adopt(work, handle, taken)
+    if again is None:
+        raise Conflict(BlockKey(taken.block))
+    return again
+
+
+def _require_leftovers(work: Work, request: AssignRequest, address: Address) -> None:
+    """Settle what a handle counts without holding it; IpamError if it does hold as many addresses as it may."""
+    counts = counted_in(work, request.handle, address.version)
+    held = held_in(work, request.handle, counts)
+    if sum(counts.values()) < request.max_per_handle or settle_all(work, request.handle, counts, held):
+        return
+    raise IpamError(
+        f"handle {request.handle} already has IP(s) allocated, cannot assign additional IP {address} "
+        f"(maxAllocPerIPVersion={request.max_per_handle})",
+        details=f"it has {', '.join([str(one.address) for one in held])}",
+    )
 
 
 def _count_down_former(work: Work, former: Stored[Handle] | None, handle: str, block: Block) -> None:

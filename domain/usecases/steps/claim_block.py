@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from domain.ipam.address import Cidr
     from domain.ipam.affinity import Owner
-    from domain.ipam.block import Block
+    from domain.ipam.block import Block, HostReservation
     from domain.usecases.steps.guarded_write import Leave
     from domain.usecases.steps.work import Work
     from ports.datastore import Stored
@@ -47,10 +47,13 @@ def _claimed_elsewhere(block: Block) -> NotOurs:
     return NotOurs(f"{block.cidr} already claimed by {block.affinity or 'nobody'}")
 
 
-def claim_block(work: Work, owner: Owner, cidr: Cidr) -> Stored[Block]:
-    """Claim a block that nobody had a moment ago. `NotOurs` if somebody was faster."""
+def claim_block(work: Work, owner: Owner, cidr: Cidr, kept: HostReservation | None = None) -> Stored[Block]:
+    """Claim a block that nobody had a moment ago. `NotOurs` if somebody was faster.
+
+    `kept` is what the host keeps for itself in the block if it is made here.
+    """
     affinity = _pending(work, AffinityKey(owner, cidr))
-    return create_block(work, affinity)
+    return create_block(work, affinity, kept)
 
 
 def _pending(work: Work, key: AffinityKey) -> Stored[Affinity]:
@@ -73,15 +76,14 @@ def _kept(key: object, stored: Stored[Affinity] | None) -> Stored[Affinity]:
     return stored
 
 
-def create_block(work: Work, affinity: Stored[Affinity]) -> Stored[Block]:
+def create_block(work: Work, affinity: Stored[Affinity], kept: HostReservation | None = None) -> Stored[Block]:
     """Create the block that a pending affinity promises, and confirm the affinity."""
     key = affinity.key
     assert isinstance(key, AffinityKey)  # noqa: S101 - narrows the type
     now = work.clock.now()
     try:
-        block = work.datastore.create(
-            BlockKey(key.cidr), new_block(key.cidr, key.owner, rfc3339(now), now), work.deadline
-        )
+        made = new_block(key.cidr, key.owner, rfc3339(now), now, kept)
+        block = work.datastore.create(BlockKey(key.cidr), made, work.deadline)
     except AlreadyExists:
         found = work.datastore.get(BlockKey(key.cidr), work.deadline)
         if found is None:
@@ -114,12 +116,14 @@ def drop_affinity(work: Work, affinity: Stored[Affinity]) -> None:
         work.log.warning("Could not delete a stale block affinity", affinity=affinity.key, error=error)
 
 
-def block_behind(work: Work, affinity: Stored[Affinity], block: Stored[Block] | None) -> Stored[Block]:
+def block_behind(
+    work: Work, affinity: Stored[Affinity], block: Stored[Block] | None, kept: HostReservation | None = None
+) -> Stored[Block]:
     """The block an affinity of ours leads to, claimed or confirmed as needed. `NotOurs` when it is not ours."""
     key = affinity.key
     assert isinstance(key, AffinityKey)  # noqa: S101 - narrows the type
     if block is None:
-        return create_block(work, _kept(key, guarded_write(work, key, _back_to_pending, affinity)))
+        return create_block(work, _kept(key, guarded_write(work, key, _back_to_pending, affinity)), kept)
     if block.record.affinity != str(key.owner):
         drop_affinity(work, affinity)
         raise _claimed_elsewhere(block.record)

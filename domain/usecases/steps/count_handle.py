@@ -11,7 +11,7 @@ Invariant: a handle always counts at least what the blocks hold for it.
 
 from __future__ import annotations
 
-from domain.ipam.errors import IpamError, StillContended
+from domain.ipam.errors import HandleFull, StillContended
 from domain.ipam.handle import Handle
 from domain.usecases.steps.guarded_write import DELETE, guarded_write, write_once
 from domain.usecases.steps.work import MAX_TRIES
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def increment(work: Work, handle: str, block: Cidr, count: int, limit: int = 0) -> Stored[Handle]:
-    """Count `count` more addresses of a block. IpamError if the handle would hold more than `limit` of that version.
+    """Count `count` more addresses of a block. HandleFull if the handle would hold more than `limit` of that version.
 
     The handle of a new container does not exist, so it is created without reading first; only if that fails is it read.
     """
@@ -36,9 +36,7 @@ def increment(work: Work, handle: str, block: Cidr, count: int, limit: int = 0) 
         counts = dict(stored.blocks) if stored else {}
         held = sum(number for cidr, number in counts.items() if cidr.version == block.version)
         if limit and held + count > limit:
-            raise IpamError(
-                f"handle {handle} already has {held} allocation(s), cannot allocate more (maxAlloc={limit})"
-            )
+            raise HandleFull(handle, held, limit)
         counts[block] = counts.get(block, 0) + count
         return stored.replace(blocks=counts) if stored else Handle(counts)
 

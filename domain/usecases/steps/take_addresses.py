@@ -57,7 +57,7 @@ def take_addresses(work: Work, stored: Stored[Block], want: Want) -> tuple[Taken
         if len(ours) < len(ordinals):
             take_back(work, handle, block.cidr, len(ordinals) - len(ours))
         if found is not None and ours:
-            return tuple(Taken(block.cidr, ordinal, found.record.sequences[ordinal]) for ordinal in sorted(ours))
+            return tuple(Taken(block.cidr, ordinal, block.sequence) for ordinal in sorted(ours))
         if isinstance(failure, Unavailable):
             raise failure
     raise StillContended(stored.key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Address, Cidr
-from domain.ipam.errors import IpamError
+from domain.ipam.errors import IpamError, NoPool
 from domain.ipam.pools import (
     LOAD_BALANCER,
     TUNNEL,
@@ -16,6 +16,7 @@ from domain.ipam.pools import (
     deselects,
     enabled_pools,
     pool_of,
+    require_versions,
 )
 from domain.resource import Metadata
 
@@ -203,12 +204,50 @@ def test_a_pool_with_other_conditions_serves():
     assert enabled_pools([one], 4) == (one,)
 
 
-def test_blocks_too_small_for_the_hosts_reservations_disqualify_a_pool():
-    """spec: ipam 7, step 1: only when no pool is left."""
+def test_pools_with_blocks_too_small_for_what_the_host_keeps_are_not_seen():
+    """spec: ipam 7, step 1; LIB-101."""
     small, large = pool("10.0.0.0/24", block_size=30), pool("10.1.0.0/24", block_size=29)
     assert refusal([small], longest_block=29) == "cannot find a qualified ippool"
     assert refusal([small, large], longest_block=29, wanted=(small.cidr,)).startswith("the given pool (10.0.0.0/24)")
-    assert chosen([small, large], longest_block=29) == ["10.0.0.0/24", "10.1.0.0/24"]
+    assert chosen([small, large], longest_block=29) == ["10.1.0.0/24"]
+    only_small = [small, large.replace(node_selector="!all()")]
+    assert refusal(only_small, longest_block=29).startswith("cannot find a qualified ippool, no pools match")
+
+
+@pytest.mark.parametrize(
+    ("pools", "request_fields", "by_the_pools_own_settings"),
+    [
+        pytest.param([], {}, True, id="none at all"),
+        pytest.param([{"node_selector": "!all()"}], {}, True, id="none selects the node"),
+        pytest.param([{"assignment_mode": "Manual"}], {}, True, id="none is automatic"),
+        pytest.param([{"allowed_uses": ("Tunnel",)}], {}, True, id="none is for workloads"),
+        pytest.param([{"allowed_uses": ("Tunnel",)}], {"wanted": (Cidr.parse("10.0.0.0/24"),)}, False, id="named"),
+        pytest.param([{}], {"wanted": (Cidr.parse("10.9.0.0/24"),)}, False, id="the one that is named is missing"),
+        pytest.param([{}], {"use": ""}, False, id="no use"),
+        pytest.param([{"node_selector": "["}], {}, False, id="a selector that cannot be read"),
+    ],
+)
+def test_c01_whether_it_may_be_meant_that_no_pool_serves_a_version(pools, request_fields, by_the_pools_own_settings):
+    """C01: only then can the version be left out."""
+    request = PoolRequest(4, "node1", {}, None, **request_fields)
+    with pytest.raises(IpamError) as caught:
+        choose_pools([pool("10.0.0.0/24", **fields) for fields in pools], request)
+    assert isinstance(caught.value, NoPool) == by_the_pools_own_settings
+
+
+@pytest.mark.parametrize(
+    ("pools", "text"),
+    [
+        ({4: ("10.0.0.0/24", "fd00::/64")}, "provided IPv4 IPPools list contains one or more IPv6 IPPools"),
+        ({4: (), 6: ("10.0.0.0/24",)}, "provided IPv6 IPPools list contains one or more IPv4 IPPools"),
+    ],
+)
+def test_pools_are_named_under_their_own_ip_version(pools, text):
+    """LIB-094, LIB-100."""
+    with pytest.raises(IpamError) as caught:
+        require_versions({version: tuple(map(Cidr.parse, texts)) for version, texts in pools.items()})
+    assert str(caught.value) == text
+    require_versions({4: (Cidr.parse("10.0.0.0/24"),), 6: (Cidr.parse("fd00::/64"),)})
 
 
 def test_pools_that_are_assigned_by_hand_are_not_chosen():

@@ -6,7 +6,7 @@ import pytest
 
 from domain.ipam.address import Address, Cidr
 from domain.ipam.affinity import HOST, Owner
-from domain.ipam.block import Attribute
+from domain.ipam.block import Attribute, HostReservation
 from domain.ipam.config import AllocationConfig
 from domain.ipam.errors import IpamError, StillContended
 from domain.ipam.handle import Handle
@@ -14,7 +14,7 @@ from domain.ipam.reservations import Reservation
 from domain.moment import SECOND, rfc3339
 from domain.resource import Metadata
 from domain.usecases.steps.assign_specific import assign_specific
-from domain.usecases.steps.free_addresses import free_handle
+from domain.usecases.steps.free_addresses import free_handle, free_taken
 from domain.usecases.steps.work import MAX_TRIES
 from domain.usecases.undo import Undo
 from one_node import NODE, OWNER, OneNode
@@ -148,10 +148,67 @@ def test_blocks_that_would_not_fit_in_a_record_are_the_configurations_fault(node
 
 
 def test_with_a_limit_an_address_that_is_ours_already_is_the_answer(node):
-    """spec: ipam 10, step 3c."""
-    first = assign(node)
-    assert assign(node, max_per_handle=1) == first
+    """spec: ipam 10, step 3c; LIB-040. It is nobody's to take back any more, neither this call's nor the first one's."""
+    first, undo = assign(node), node.undo()
+    again = assign_specific(node.work(), node.request(max_per_handle=1), first.address, undo)
+    assert (again.address, again.held_before) == (first.address, True)
+    undo.run()
+    free_taken(node.work(), "net1.c1", first)
+    assert node.holders() == {"10.244.0.5": "net1.c1"}
     assert node.counts() == {"net1.c1": {BLOCK: 1}}
+
+
+def test_with_a_limit_an_address_that_is_lost_while_it_is_looked_at_is_taken_again(node):
+    assign(node)
+    with node.rival("update", BlockKey, lambda _key: free_handle(node.work(), "net1.c1")):
+        again = assign(node, max_per_handle=1)
+    assert not again.held_before
+    assert node.counts() == {"net1.c1": {BLOCK: 1}}
+
+
+def test_beyond_the_limit_the_refusal_names_what_the_handle_has(node):
+    """spec: ipam 10, step 3e; LIB-040."""
+    assign(node)
+    with pytest.raises(IpamError) as caught:
+        assign(node, "10.244.0.9", max_per_handle=1)
+    assert str(caught.value) == (
+        "handle net1.c1 already has IP(s) allocated, cannot assign additional IP 10.244.0.9 (maxAllocPerIPVersion=1)"
+    )
+    assert caught.value.details == "it has 10.244.0.5"
+    assert str(assign(node, "fd00:10:244::5", max_per_handle=1).address) == "fd00:10:244::5"
+
+
+@pytest.mark.parametrize("block", [BLOCK, "10.244.0.64/26"])
+def test_a_count_that_no_block_knows_keeps_nobody_from_an_address(node, block):
+    """Crash windows L4 and L7: the original refuses for ever."""
+    node.put(HandleKey("net1.c1"), Handle({Cidr.parse(block): 1}))
+    assign(node, max_per_handle=1)
+    assert node.counts() == {"net1.c1": {BLOCK: 1}}
+
+
+def test_a_count_that_goes_while_we_look_at_it_is_no_reason_to_refuse(node):
+    assign(node, "10.244.0.9")
+    reads = []
+
+    def freed(_key) -> None:
+        reads.append(1)
+        if len(reads) == 2:  # the first one is for counting up
+            free_handle(node.work(), "net1.c1")
+
+    with node.rival("fetch", HandleKey, freed, times=2):
+        assign(node, max_per_handle=1)
+    assert node.holders() == {"10.244.0.5": "net1.c1"}
+
+
+def test_a_block_that_is_made_for_a_host_has_what_the_host_keeps(node):
+    """LIB-209."""
+    kept = {4: HostReservation(3, 1)}
+    assign(node, kept=kept)
+    assert set(node.holders()) == {f"10.244.0.{last}" for last in (0, 1, 2, 5, 63)}
+    node.add_pool("small", "10.99.0.0/24", block_size=30)
+    with pytest.raises(IpamError, match="IPPool small has blocks of /30, too small") as caught:
+        assign(node, "10.99.0.2", kept=kept)
+    assert caught.value.code == 7
 
 
 # --- taking over from an earlier sandbox -----------------------------------------------------------------------------

@@ -1,0 +1,184 @@
+"""The blocks that a node may take addresses from, one after the other: its own first, then new ones (spec: ipam 8).
+
+A node that has many blocks has filled most of them, so all but the first are read at once.
+
+Invariant: a block is handed out at most once, and the node never claims more blocks than it may own.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.address import covers
+from domain.ipam.errors import BlockLimitReached, IpamError, StillContended
+from domain.ipam.pools import deselects, pool_of
+from domain.ipam.request import DEFAULT_BLOCK_LIMIT
+from domain.usecases.steps.allocation_terms import cidr_of
+from domain.usecases.steps.claim_block import NotOurs, Overtaken, block_behind, claim_block, release_claim
+from domain.usecases.steps.find_block import free_place, reclaim
+from domain.usecases.steps.work import MAX_TRIES
+from ports.datastore import BlockKey, Blocks
+from ports.errors import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.ipam.address import Cidr
+    from domain.ipam.affinity import Affinity
+    from domain.ipam.block import Block
+    from domain.usecases.steps.allocation_terms import Terms
+    from domain.usecases.steps.work import Work
+    from ports.datastore import Stored
+
+
+class BlockSupply:
+    """For one IP version of one request. `owned` counts the node's blocks in usable pools, those just claimed too."""
+
+    def __init__(self, work: Work, terms: Terms, *, limited: bool = True) -> None:
+        self._work = work
+        self._terms = terms
+        self._limited = limited
+        self._kept = terms.request.kept.get(terms.version)
+        own = [one for one in terms.affinities if pool_of(terms.choice.usable, cidr_of(one))]
+        self.owned = len(own)
+        self._own = [one for one in own if self._can_serve(cidr_of(one))]
+        self._ahead: dict[Cidr, Stored[Block] | None] = {}
+        self._reads_ahead = False  # most often the first block is enough
+        self._used: set[Cidr] = set()
+
+    def next(self, least: int = 1) -> Stored[Block] | None:
+        """A block with at least that many free addresses; None when the pools have none left for the node.
+
+        BlockLimitReached when the node may not claim another one, IpamError when none may be claimed at all.
+        """
+        while self._own:
+            block = self._behind(self._own.pop(0))
+            if block is None:
+                continue
+            self._used.add(block.record.cidr)
+            if self._free(block) >= least:
+                return block
+        self._require_claimable()
+        return self._claim(least)
+
+    def _can_serve(self, cidr: Cidr) -> bool:
+        fits = cidr.length <= self._terms.request.longest_block(cidr.version)
+        return fits and not covers(self._terms.reserved, cidr)
+
+    def _free(self, stored: Stored[Block]) -> int:
+        block = stored.record.collect(self._work.clock.now(), self._terms.config.cooldown_seconds)
+        return len(block.free(self._terms.reserved))
+
+    # --- own blocks ------------------------------------------------------------------------------------------------
+
+    def _behind(self, affinity: Stored[Affinity]) -> Stored[Block] | None:
+        """The block an affinity of ours leads to, or None when it does not lead to one of ours."""
+        for _ in range(MAX_TRIES):
+            try:
+                return block_behind(self._work, affinity, self._block_at(cidr_of(affinity)), self._kept)
+            except Overtaken:
+                again = self._work.datastore.get(affinity.key, self._work.deadline)
+                if again is None:
+                    return None
+                affinity = again
+            except NotOurs:
+                return None
+            except Refused as error:  # a damaged record: the node's other blocks may still serve
+                self._log_damaged(cidr_of(affinity), error)
+                return None
+        return None
+
+    def _block_at(self, cidr: Cidr) -> Stored[Block] | None:
+        """What has changed by the time it is used loses its race, and is then read again."""
+        if cidr not in self._ahead and self._reads_ahead:
+            self._read_ahead([cidr, *[cidr_of(one) for one in self._own]])
+        else:
+            self._reads_ahead = True
+        if cidr in self._ahead:
+            return self._ahead.pop(cidr)
+        return self._work.datastore.get(BlockKey(cidr), self._work.deadline)
+
+    def _read_ahead(self, cidrs: list[Cidr]) -> None:
+        """One damaged record fails them all; then each is read when its turn comes."""
+        try:
+            found = self._work.datastore.fetch(*[BlockKey(cidr) for cidr in cidrs], deadline=self._work.deadline)
+        except Refused:
+            self._reads_ahead = False
+            return
+        self._ahead = dict(zip(cidrs, found))
+
+    # --- new blocks ------------------------------------------------------------------------------------------------
+
+    def _require_claimable(self) -> None:
+        limit, setting = self._block_limit()
+        if self._limited and self.owned >= limit:
+            raise BlockLimitReached(limit, self.owned, setting)
+        if not self._terms.config.auto_allocate_blocks:
+            raise IpamError(
+                "failed to find or claim a block", details="autoAllocateBlocks is off in the IPAM configuration"
+            )
+
+    def _block_limit(self) -> tuple[int, str]:
+        """How many blocks the node may own, and which setting says so."""
+        limits = [
+            (self._terms.request.max_blocks, "windows_use_single_network"),
+            (self._terms.config.max_blocks_per_host, "maxBlocksPerHost in the IPAM configuration"),
+        ]
+        default = (DEFAULT_BLOCK_LIMIT, "the default; maxBlocksPerHost in the IPAM configuration changes it")
+        return min([limit for limit in limits if limit[0]], default=default)
+
+    def _claim(self, least: int) -> Stored[Block] | None:
+        damaged: list[Cidr] = []
+        for _ in range(MAX_TRIES):
+            cidr = self._place(damaged)
+            if cidr is None:
+                return None
+            try:
+                block = claim_block(self._work, self._terms.request.owner, cidr, self._kept)
+            except NotOurs:
+                continue
+            except Refused as error:
+                self._log_damaged(cidr, error)
+                damaged.append(cidr)
+                continue
+            self.owned += 1
+            self._used.add(cidr)
+            self._require_room(block, least)
+            return block
+        raise StillContended(self._terms.request.owner)
+
+    def _place(self, damaged: list[Cidr]) -> Cidr | None:
+        """Where to claim: a free place or a block of ours that no affinity leads to, else somebody's empty block."""
+        choice, reserved = self._terms.choice, self._terms.reserved
+        blocks = self._work.datastore.list(Blocks(self._terms.version), self._work.deadline)
+        taken = [one.record.cidr for one in blocks if not self._is_ours_with_room(one)] + damaged
+        free = free_place(self._work, self._terms.request.owner, choice.usable, reserved, taken)
+        return free or reclaim(self._work, choice.usable, reserved, blocks)
+
+    def _is_ours_with_room(self, stored: Stored[Block]) -> bool:
+        block = stored.record
+        return (
+            block.affinity == str(self._terms.request.owner)
+            and block.cidr not in self._used
+            and bool(block.free(self._terms.reserved))
+        )
+
+    def _require_room(self, block: Stored[Block], least: int) -> None:
+        """Another one would be no better than a new block that nobody has taken from and that has nothing to give."""
+        free = self._free(block)
+        if free < least and block.record.is_empty():
+            raise IpamError(
+                f"Block '{block.record.cidr}' has {free} free ips which is less than {least} ips required.",
+                details="the rest is reserved by IPReservations and by the host itself",
+            )
+
+    def _log_damaged(self, cidr: Cidr, error: Refused) -> None:
+        self._work.log.error("Leaving out a block that cannot be read", block=cidr, error=error)
+
+
+def give_up_deselected(work: Work, terms: Terms) -> None:
+    """Give up the node's empty blocks in pools that no longer select it; those in no enabled pool stay."""
+    for affinity in terms.affinities:
+        cidr = cidr_of(affinity)
+        if pool_of(terms.choice.usable, cidr) or pool_of(terms.choice.selected, cidr):
+            continue
+        pool = pool_of(terms.choice.enabled, cidr)
+        if pool is not None and deselects(pool, terms.labels):
+            release_claim(work, terms.request.owner, cidr)
