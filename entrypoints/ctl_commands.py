@@ -15,10 +15,11 @@ from domain.usecases.initialise_cluster import Wish, initialise_cluster
 from domain.usecases.steps.work import Work
 from domain.usecases.store_resource import apply_resource, create_resource
 from domain.workload.names import InvalidField
-from entrypoints.ctl_answer import Screen
+from entrypoints.ctl_answer import Answer, Screen
 from entrypoints.ctl_files import BadFile, read_manifests, shown_as
 from entrypoints.ctl_tables import table
 from entrypoints.version import VERSION
+from ports.datastore import Blocks, IPPoolKey, IPPools
 from ports.errors import Conflict, Missing, PortError
 
 TYPE_CHECKING = False
@@ -168,7 +169,7 @@ def _in_namespace(manifest: Any, namespace: str) -> Any:
     return {**manifest, "metadata": {"namespace": namespace, **metadata}}
 
 
-def delete(options: Namespace, session: Session) -> str:
+def delete(options: Namespace, session: Session) -> Answer:
     """Delete resources by name, or those that a file names, whatever else it says about them."""
 
     def remove(key: Key[Any]) -> Key[Any]:
@@ -186,7 +187,23 @@ def delete(options: Namespace, session: Session) -> str:
         ]
     else:
         keys = [options.kind.key(name, options.namespace or DEFAULT_NAMESPACE) for name in options.names]
-    return _each(keys, "deleted", remove)
+    notes = _pools_in_use(keys, session)
+    return Answer(_each(keys, "deleted", remove), notes=notes)
+
+
+def _pools_in_use(keys: list[Key[Any]], session: Session) -> tuple[str, ...]:
+    """A warning for each pool among the keys whose addresses somebody has: they stay, but nothing routes to them."""
+    names = [key.name for key in keys if isinstance(key, IPPoolKey)]
+    if not names:
+        return ()
+    pools, blocks = session.datastore.fetch(IPPools(), Blocks(), deadline=session.deadline)
+    notes: list[str] = []
+    for pool in [one.record for one in pools if one.record.metadata.name in names and one.record.cidr is not None]:
+        inside = [one.record for one in blocks if pool.cidr is not None and one.record.cidr in pool.cidr]
+        held = sum(len(block.allocations) - block.allocations.count(None) for block in inside)
+        if held:
+            notes.append(f"Warning: IPPool {pool.metadata.name}: {held} of its addresses are still in use")
+    return tuple(notes)
 
 
 def _each(items: list[Any], done: str, act: Callable[[Any], Key[Any]]) -> str:

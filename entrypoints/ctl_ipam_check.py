@@ -130,7 +130,7 @@ def _dry(options: Namespace, session: Session, sweep: Sweep) -> Answer:
         items: list[Json] = [finding_json(one) for one in found]
         return Answer(dumps({"dryRun": True, "findings": items}, indent=2) + "\n")
     leaks = [one for one in report.findings if one.level == LEAK and one.repairable]
-    hint = [] if options.leaked or not leaks else [f"{len(leaks)} leaks would need --leaked."]
+    hint = [] if options.leaked or not leaks else [f"{_count(leaks, LEAK)} would need --leaked."]
     if not found:
         return Answer("\n".join(["Nothing to collect.", *hint]) + "\n")
     lines = [f"Would collect {len(found)} (dry run):", ""]
