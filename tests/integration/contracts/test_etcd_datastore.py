@@ -9,12 +9,12 @@ from adapters.etcdv3.race_etcd3 import etcd3_opener
 from adapters.etcdv3.settings import read_settings
 from adapters.linux.signals import Withheld
 from contracts_datastore import DatastoreContract
-from services.etcd import Etcd
+from services.etcd import shared_etcd
 
 
 @pytest.fixture(scope="module")
 def server():
-    with Etcd() as etcd:
+    with shared_etcd() as etcd:
         yield etcd
 
 

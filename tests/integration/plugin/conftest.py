@@ -1,7 +1,8 @@
 """A built bundle, and a host to call it on.
 
 TORTIE_TEST_STORE chooses the datastore: `sqlite` (a file of each test's own), or `etcd` (one server for all tests,
-emptied for each; a proxy at the recorded port leads there from the host's namespace).
+the one in TORTIE_TEST_ETCD if set, emptied for each; a proxy at the recorded port leads there from the host's
+namespace).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pytest
 
 from integration.plugin.host import Host
 from integration.plugin.store import EtcdRecords, cluster_records
-from services.etcd import Etcd
+from services.etcd import EtcdServer, shared_etcd
 from services.tcp_proxy import TcpProxy
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -38,23 +39,23 @@ def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Etcd | None]:
+def server() -> Iterator[EtcdServer | None]:
     """The etcd, where tests run on one."""
     assert STORE in {"sqlite", "etcd"}, f"TORTIE_TEST_STORE={STORE}"
     if STORE == "sqlite":
         yield None
         return
-    with Etcd() as etcd:
+    with shared_etcd() as etcd:
         yield etcd
 
 
 @pytest.fixture
-def bare_host(binaries: Path, server: Etcd | None, tmp_path: Path) -> Iterator[Host]:
+def bare_host(binaries: Path, server: EtcdServer | None, tmp_path: Path) -> Iterator[Host]:
     """A host with an empty datastore, or without a datastore file."""
     with ExitStack() as undo:
         host = Host(binaries, tmp_path, undo)
         if server:
-            proxy = undo.enter_context(TcpProxy(server.port, netns=host.net.path, port=23790))
+            proxy = undo.enter_context(TcpProxy(server.port, host=server.host, netns=host.net.path, port=23790))
             host.store = EtcdRecords(server, proxy.port)
             host.store.begin()
         yield host

@@ -11,7 +11,7 @@ from typing import Any
 from zlib import crc32
 
 from adapters.sqlite.database import open_database
-from services.etcd import Etcd
+from services.etcd import EtcdServer
 
 V3 = "/calico/resources/v3/projectcalico.org"
 IPAM = "/calico/ipam/v2"
@@ -140,7 +140,7 @@ class Store(Records):
 class EtcdRecords(Records):
     """The records of an etcd that the host reaches at a port of its own loopback."""
 
-    def __init__(self, server: Etcd, port: int) -> None:
+    def __init__(self, server: EtcdServer, port: int) -> None:
         self.server = server
         self.settings = {"datastore_type": "etcdv3", "etcd_endpoints": f"http://127.0.0.1:{port}"}
 
