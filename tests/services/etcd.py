@@ -134,6 +134,10 @@ class EtcdServer:
     def put(self, key: str, value: str) -> None:
         self.ask("kv/put", {"key": _b64(key), "value": _b64(value)})
 
+    def put_octets(self, key: bytes, value: bytes) -> None:
+        encoded = [base64.b64encode(one).decode() for one in (key, value)]
+        self.ask("kv/put", dict(zip(("key", "value"), encoded)))
+
     def drop(self, key: str) -> bool:
         """Whether it was there."""
         return int(self.ask("kv/deleterange", {"key": _b64(key)}).get("deleted", 0)) > 0
@@ -161,7 +165,12 @@ class EtcdServer:
                 self.ask("auth/role/grant", {"name": name, "perm": everything})
             self.ask("auth/user/grant", {"user": name, "role": name})
         self.ask("auth/enable", {})
-        self._token = self.ask("auth/authenticate", {"name": "root", "password": passwords["root"]})["token"]
+        self.sign_in("root", passwords["root"])
+
+    def sign_in(self, name: str, password: str) -> None:
+        """For what this class itself asks."""
+        self._token = ""
+        self._token = self.ask("auth/authenticate", {"name": name, "password": password})["token"]
 
 
 class Etcd(EtcdServer):
@@ -175,6 +184,8 @@ class Etcd(EtcdServer):
         self.tls = tls
         self._more = list(more)
         self._process: subprocess.Popen[bytes] | None = None
+        self.name, self.peer_url = f"member{self._peer_port}", f"http://127.0.0.1:{self._peer_port}"
+        self.cluster = f"{self.name}={self.peer_url}"
         if tls:
             cert, key = tls.issue("server", hosts)
             self._more += ["--cert-file", str(cert), "--key-file", str(key), "--client-cert-auth"]
@@ -196,6 +207,22 @@ class Etcd(EtcdServer):
         self.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    @classmethod
+    @contextmanager
+    def pair(cls) -> Iterator[tuple[Etcd, Etcd]]:
+        """A cluster of two members, which cannot spare one."""
+        members = (cls(), cls())
+        try:
+            for one in members:
+                one.cluster = ",".join(f"{member.name}={member.peer_url}" for member in members)
+                one.launch()
+            for one in members:
+                one.await_answer()
+            yield members
+        finally:
+            for one in members:
+                one.__exit__()
+
     @property
     def pid(self) -> int:
         assert self._process is not None
@@ -203,14 +230,22 @@ class Etcd(EtcdServer):
 
     def start(self) -> None:
         """Start it, again after `kill` on the same data, and wait until it answers."""
-        peer = f"http://127.0.0.1:{self._peer_port}"
-        words = [self._program, "--data-dir", str(self._folder / "data"), "--unsafe-no-fsync"]
+        self.launch()
+        self.await_answer()
+
+    def launch(self) -> None:
+        """Start it without waiting for its answer."""
+        peer = self.peer_url
+        words = [self._program, "--name", self.name, "--data-dir", str(self._folder / "data"), "--unsafe-no-fsync"]
         words += ["--listen-client-urls", self.url, "--advertise-client-urls", self.url]
         words += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]
-        words += ["--initial-cluster", f"default={peer}", "--heartbeat-interval", "100", *self._more]
+        words += ["--initial-cluster", self.cluster, "--heartbeat-interval", "100", *self._more]
         with open(self._folder / "log", "ab") as log:
             environment = {"PATH": os.environ["PATH"], "ETCD_UNSUPPORTED_ARCH": "arm64"}
             self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
+
+    def await_answer(self) -> None:
+        assert self._process is not None
         ends = time.monotonic() + LONGEST_START
         while time.monotonic() < ends and self._process.poll() is None:
             try:

@@ -1,0 +1,69 @@
+"""The transport on the `etcd3` package keeps the contract of transports."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from adapters.etcdv3.endpoint import parse_endpoints
+from adapters.etcdv3.race_etcd3 import etcd3_opener
+from adapters.etcdv3.transport import Tls
+from adapters.linux.signals import Withheld
+from contracts_etcd_transport import ANY, EtcdTransportContract
+from services.etcd import Etcd
+from services.tcp_proxy import BlackHole, TcpProxy
+
+
+class TestEtcd3Transport(EtcdTransportContract):
+    @pytest.fixture(scope="class")
+    @classmethod
+    def opener(cls):
+        return etcd3_opener(Withheld)
+
+
+class Stopped(BaseException):
+    pass
+
+
+@pytest.fixture
+def raising_sigterm():
+    """SIGTERM raises, half a second from now."""
+
+    def stop(_number, _frame):
+        raise Stopped
+
+    before = signal.signal(signal.SIGTERM, stop)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
+    yield timer
+    timer.cancel()
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_a_signal_ends_an_attempt_to_connect(raising_sigterm):
+    with BlackHole() as hole:
+        began = time.monotonic()
+        raising_sigterm.start()
+        with pytest.raises(Stopped):
+            etcd3_opener(Withheld)(parse_endpoints(hole.url), Tls(), 30.0)
+        assert time.monotonic() - began < 2
+
+
+def test_a_signal_ends_a_request_and_the_next_connection_works(raising_sigterm):
+    opener = etcd3_opener(Withheld)
+    with Etcd() as etcd, TcpProxy(etcd.port) as proxy:
+        transport = opener(parse_endpoints(proxy.url), Tls(), 10.0)
+        proxy.stalled.set()
+        began = time.monotonic()
+        raising_sigterm.start()
+        with pytest.raises(Stopped):
+            transport.read([ANY], 30.0)
+        assert time.monotonic() - began < 2
+        transport.close()
+        proxy.stalled.clear()
+        again = opener(parse_endpoints(proxy.url), Tls(), 10.0)
+        assert again.read([ANY], 5.0) == [[]]
+        again.close()
