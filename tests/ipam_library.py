@@ -16,11 +16,14 @@ from domain.ipam.affinity import HOST, VIRTUAL, Owner
 from domain.ipam.config import AllocationConfig
 from domain.ipam.pools import Pool
 from domain.ipam.release import Release
-from domain.ipam.request import AssignRequest
+from domain.ipam.request import Assigned, AssignRequest
+from domain.ipam.reservations import Reservation
 from domain.moment import go_string
 from domain.resource import Metadata
 from domain.usecases.steps.assign_specific import assign_specific
 from domain.usecases.steps.auto_assign import auto_assign
+from domain.usecases.steps.claim_block import claim_block
+from domain.usecases.steps.ensure_block import ensure_block
 from domain.usecases.steps.free_addresses import free_handle
 from domain.usecases.steps.release_listed import release_listed
 from domain.usecases.steps.work import Work
@@ -34,6 +37,7 @@ from ports.datastore import (
     Handles,
     IPPoolKey,
     IPPools,
+    IPReservationKey,
     NodeKey,
 )
 from ports.deadline import Deadline
@@ -61,6 +65,7 @@ class Meddled(Datastore):
         self.store = store
         self.before = None
         self.writes: list[tuple[str, object]] = []
+        self.fetches = 0
 
     def _meddle(self, verb: str, *keys: object) -> None:
         hook, self.before = self.before, None
@@ -74,6 +79,7 @@ class Meddled(Datastore):
             self.writes += [(verb, key) for key in keys]
 
     def fetch(self, *needs, deadline):
+        self.fetches += 1
         self._meddle("fetch", *needs)
         return self.store.fetch(*needs, deadline=deadline)
 
@@ -129,12 +135,21 @@ class Library:
         name = "pool-" + str(cidr(text)).replace(".", "-").replace(":", "-").replace("/", "-")
         self.put(IPPoolKey(name), Pool(Metadata(name), text, block_size, **fields))
 
+    def claim(self, text: str, node: str) -> None:
+        claim_block(self.work, host(node), cidr(text))
+
+    def remove_block(self, text: str) -> None:
+        self.remove(BlockKey(cidr(text)))
+
     def delete_pools(self) -> None:
         for stored in self.meddled.store.list(IPPools(), SOON):
             self.remove(stored.key)
 
     def configure(self, **settings: object) -> None:
         self.put(AllocationConfigKey(), AllocationConfig(**settings))
+
+    def reserve(self, *texts: str, name: str = "r") -> None:
+        self.put(IPReservationKey(name), Reservation(Metadata(name), texts))
 
     # --- calls -----------------------------------------------------------------------------------------------------
 
@@ -147,10 +162,19 @@ class Library:
         self, node: str, v4: int = 1, v6: int = 0, *, handle: str = "h", work: Work | None = None, **fields: object
     ) -> list[str]:
         """AutoAssign: the addresses that came of it."""
-        work = work or self.work
-        undo = Undo(work.clock, work.log)
-        families = auto_assign(work, self.request(node, handle, v4, v6, **fields), undo)
+        families = self.families(node, v4, v6, handle=handle, work=work, **fields)
         return [str(taken.address) for family in families for taken in family.taken]
+
+    def families(
+        self, node: str, v4: int = 1, v6: int = 0, *, handle: str = "h", work: Work | None = None, **fields: object
+    ) -> tuple[Assigned, ...]:
+        """AutoAssign: what each IP version got."""
+        work = work or self.work
+        return auto_assign(work, self.request(node, handle, v4, v6, **fields), Undo(work.clock, work.log))
+
+    def ensure(self, node: str, v4: int = 1, v6: int = 0, **fields: object) -> list[str]:
+        """EnsureBlock."""
+        return [str(one) for one in ensure_block(self.work, self.request(node, "", v4, v6, **fields)).values()]
 
     def assign_ip(self, text: str, node: str = "host-a", handle: str = "h", **fields: object) -> None:
         assign_specific(
@@ -223,6 +247,11 @@ class Library:
         """How many addresses each handle counts."""
         listed = self.meddled.store.list(Handles(), SOON)
         return {stored.key.handle: sum(stored.record.blocks.values()) for stored in listed}
+
+    def holders(self, name: str) -> list[str]:
+        """All addresses of a handle, by what the blocks say."""
+        blocks = [stored.record for stored in self.meddled.store.list(Blocks(), SOON)]
+        return [str(block.cidr.at(ordinal)) for block in blocks for ordinal in block.held_by(name)]
 
     def sequence_of(self, text: str) -> int:
         """Under which sequence number an address was taken."""

@@ -22,6 +22,16 @@ DEFAULT_BLOCK_SIZE = {4: 26, 6: 122}
 BLOCK_SIZES = {4: (20, 32), 6: (116, 128)}  # a block is one record: at most 4,096 addresses
 
 
+_ranges: dict[str, Cidr | None] = {}  # what texts mean; a choice looks at each pool's range a dozen times
+
+
+def _range(text: str) -> Cidr | None:
+    try:
+        return Cidr.parse(text).network
+    except ValueError:
+        return None
+
+
 class Pool(Value):
     """An IPPool. `cidr_text` is what the record says (possibly with host bits, possibly not a CIDR at all).
 
@@ -49,10 +59,9 @@ class Pool(Value):
     @property
     def cidr(self) -> Cidr | None:
         """The canonical range; None when the record's text is no CIDR."""
-        try:
-            return Cidr.parse(self.cidr_text).network
-        except ValueError:
-            return None
+        if self.cidr_text not in _ranges:
+            _ranges[self.cidr_text] = _range(self.cidr_text)
+        return _ranges[self.cidr_text]
 
     @property
     def block_length(self) -> int:

@@ -8,9 +8,12 @@ from adapters.linux.clock import SystemClock
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
 from adapters.sqlite.datastore import SqliteDatastore
+from contracts_ipam_assign import AutoAssignContract, PoolsContract
 from contracts_ipam_library import AffinityContract, AttributesContract, ReleaseContract, SettingsContract
+from contracts_ipam_limits import AssignIpContract, BorrowingContract, HandleLimitContract
 from contracts_ipam_owners import OwnerAttributesContract
 from contracts_ipam_races import RaceContract
+from contracts_ipam_windows import EnsureBlockContract, HostReservationContract, WindowsContract
 from domain.usecases.steps.work import Work
 from ipam_library import in_threads
 
@@ -50,7 +53,31 @@ class TestOwnerAttributes(OnSqlite, OwnerAttributesContract):
     pass
 
 
-class TestRaces(OnSqlite, RaceContract):
+class TestAutoAssign(OnSqlite, AutoAssignContract):
+    pass
+
+
+class TestPools(OnSqlite, PoolsContract):
+    pass
+
+
+class TestAssignIp(OnSqlite, AssignIpContract):
+    pass
+
+
+class TestEnsureBlock(OnSqlite, EnsureBlockContract):
+    pass
+
+
+class TestHostReservation(OnSqlite, HostReservationContract):
+    pass
+
+
+class TestWindows(OnSqlite, WindowsContract):
+    pass
+
+
+class OnConnections(OnSqlite):
     @pytest.fixture
     def race(self, path):
         clock = SystemClock()
@@ -60,3 +87,15 @@ class TestRaces(OnSqlite, RaceContract):
                 return body(Work(store, clock, RecordingLog(), clock.deadline(60)))
 
         return lambda bodies: in_threads([lambda body=body: in_its_own_connection(body) for body in bodies])
+
+
+class TestRaces(OnConnections, RaceContract):
+    pass
+
+
+class TestHandleLimit(OnConnections, HandleLimitContract):
+    pass
+
+
+class TestBorrowing(OnConnections, BorrowingContract):
+    pass

@@ -148,7 +148,7 @@ def test_blocks_that_would_not_fit_in_a_record_are_the_configurations_fault(node
 
 
 def test_with_a_limit_an_address_that_is_ours_already_is_the_answer(node):
-    """spec: ipam 10, step 3c; LIB-040. It is nobody's to take back any more, neither this call's nor the first one's."""
+    """spec: ipam 10, step 3c; LIB-040. Neither this call nor the first one takes it back any more."""
     first, undo = assign(node), node.undo()
     again = assign_specific(node.work(), node.request(max_per_handle=1), first.address, undo)
     assert (again.address, again.held_before) == (first.address, True)

@@ -6,9 +6,12 @@ import pytest
 
 from adapters.memory.clock import MemoryClock
 from adapters.memory.datastore import MemoryDatastore
+from contracts_ipam_assign import AutoAssignContract, PoolsContract
 from contracts_ipam_library import AffinityContract, AttributesContract, ReleaseContract, SettingsContract
+from contracts_ipam_limits import AssignIpContract, BorrowingContract, HandleLimitContract
 from contracts_ipam_owners import OwnerAttributesContract
 from contracts_ipam_races import RaceContract
+from contracts_ipam_windows import EnsureBlockContract, HostReservationContract, WindowsContract
 
 
 class OnMemory:
@@ -42,4 +45,36 @@ class TestOwnerAttributes(OnMemory, OwnerAttributesContract):
 
 
 class TestRaces(OnMemory, RaceContract):
+    pass
+
+
+class TestAutoAssign(OnMemory, AutoAssignContract):
+    pass
+
+
+class TestPools(OnMemory, PoolsContract):
+    pass
+
+
+class TestAssignIp(OnMemory, AssignIpContract):
+    pass
+
+
+class TestHandleLimit(OnMemory, HandleLimitContract):
+    pass
+
+
+class TestBorrowing(OnMemory, BorrowingContract):
+    pass
+
+
+class TestEnsureBlock(OnMemory, EnsureBlockContract):
+    pass
+
+
+class TestHostReservation(OnMemory, HostReservationContract):
+    pass
+
+
+class TestWindows(OnMemory, WindowsContract):
     pass
