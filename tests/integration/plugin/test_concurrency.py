@@ -184,7 +184,7 @@ def typical_life(host: Host, program: str, container: Container) -> float:
 
 def test_calico_ipam_killed_at_any_moment_leaves_nothing_after_del(host: Host) -> None:
     mortal = Mortal(host, "calico-ipam", typical_life(host, "calico-ipam", Container("measure", NOWHERE)))
-    containers = ipam_containers(96)
+    containers = ipam_containers(64)
     added = mortal.round("ADD", containers)
     deleted = mortal.round("DEL", containers)
     host.store.texts()  # readable whatever has been interrupted
@@ -252,7 +252,7 @@ def test_an_add_ended_right_after_an_effect(host: Host, event: str, number: int)
 
 def test_add_and_del_of_one_container_at_once(host: Host) -> None:
     """A runtime may give up an ADD and send DEL while it still runs."""
-    containers = [host.container("x") for _ in range(8)]
+    containers = [host.container("x") for _ in range(5)]
     calls = [(verb, container) for container in containers for verb in ("ADD", "DEL", "ADD", "DEL")]
     answers = all_at_once(lambda call: host.call(*call), calls, 8)
     assert all(answer.exit == 0 or answer.error(json.loads(answer.stdout)["code"]) for answer in answers)
