@@ -17,12 +17,18 @@ from pathlib import Path
 import pytest
 
 from integration.plugin.host import Host
+from integration.plugin.kernel import remove_orphans
 from integration.plugin.store import EtcdRecords, cluster_records
 from services.etcd import EtcdServer, shared_etcd
 from services.tcp_proxy import TcpProxy
 
 ROOT = Path(__file__).resolve().parents[3]
 STORE = os.environ.get("TORTIE_TEST_STORE", "sqlite")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _orphans() -> None:
+    remove_orphans()
 
 
 @pytest.fixture(scope="session")

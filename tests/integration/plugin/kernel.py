@@ -24,6 +24,13 @@ def succeed(*command: str | Path, given: str = "") -> str:
     return done.stdout
 
 
+def remove_orphans() -> None:
+    """Namespaces of test runs that were killed and could not remove them."""
+    for path in Path("/var/run/netns").glob("tortie-[0-9]*-*"):
+        if not Path(f"/proc/{path.name.split('-')[1]}").exists():
+            subprocess.run(["ip", "netns", "del", path.name], check=False, capture_output=True)
+
+
 class Namespace:
     """A network namespace with a name, and questions to the kernel about it."""
 
