@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 PATIENCE = 10.0  # seconds for which a verb looks for an endpoint that answers; the original's dial time-out
+LESS_PATIENCE = (
+    1.0  # the same where nobody has ever answered: there can be nothing to undo, which is what is asked next
+)
 READ_TRY = 5.0  # seconds for a read before another endpoint is asked, if there is one
 _PAUSE = 0.2  # seconds between two tries
 # etcd has one status for all that is wrong with a request; only its text tells that credentials are.
@@ -59,13 +62,14 @@ class Connection:
         self._endpoints = settings.endpoints
         self._transport: Transport | None = None
         self._token = ""
+        self._reached, self._patience = False, PATIENCE
 
     def ask(self, verb: Callable[[Transport, float], T], deadline: Deadline, *, repeatable: bool = False) -> T:
         """What the verb answers; it gets a transport and how many seconds it may take.
 
         `Unavailable`, `Expired`, `Unauthorized`, or `Refused` for a request that etcd does not take.
         """
-        patience = deadline.sooner(self._clock.monotonic(), PATIENCE)
+        patience = deadline.sooner(self._clock.monotonic(), self._patience)
         while True:
             transport = self._connected(deadline, patience)
             try:
@@ -104,8 +108,12 @@ class Connection:
                 if error.status == UNAVAILABLE or refusal is None:  # the last try may be too short to learn anything
                     refusal = error
                 if isinstance(error, Untrusted) or patience.passed(self._clock.monotonic()):
+                    if not self._reached:
+                        self._patience = LESS_PATIENCE
                     raise self._translated(refusal, str(self._settings), deadline) from error
                 self._clock.sleep(min(_PAUSE, self._left(patience)))
+            else:
+                self._reached, self._patience = True, PATIENCE
         return self._transport
 
     def _found_endpoints(self, deadline: Deadline) -> tuple[Endpoint, ...]:

@@ -110,6 +110,29 @@ def test_nobody_who_listens_is_named_when_patience_ends(clock):
     assert clock.monotonic() == pytest.approx(PATIENCE, abs=0.5)
 
 
+def test_where_nobody_has_ever_answered_the_next_request_gives_up_soon(clock):
+    """It comes from the undoing of a call that has done nothing yet."""
+    played = Played(clock, refusals=[unavailable("Connection refused", harmless=True)] * 1000)
+    etcd = connection(played)
+    for expected in (PATIENCE, PATIENCE + 1.0):
+        with pytest.raises(Unavailable):
+            etcd.ask(played.request, LATER)
+        assert clock.monotonic() == pytest.approx(expected, abs=0.5)
+
+
+def test_where_somebody_has_answered_before_every_request_waits_as_long(clock):
+    refusal = unavailable("Connection refused", harmless=True)
+    played = Played(clock, "answer")
+    etcd = connection(played)
+    etcd.ask(played.request, LATER)
+    played.refusals = [refusal] * 1000
+    etcd.close()
+    for expected in (PATIENCE, 2 * PATIENCE):
+        with pytest.raises(Unavailable):
+            etcd.ask(played.request, LATER)
+        assert clock.monotonic() == pytest.approx(expected, abs=0.5)
+
+
 def test_a_deadline_before_that_is_an_expiry_that_says_whom_it_waited_for(clock):
     played = Played(clock, refusals=[unavailable("Connection refused", harmless=True)] * 1000)
     with pytest.raises(Expired, match=r"waiting for etcd http://a:1: Connection refused$"):
