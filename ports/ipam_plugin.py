@@ -42,4 +42,7 @@ class IpamPlugin(ABC):
 
     @abstractmethod
     def withdraw(self, call: IpamCall, result: Result, deadline: Deadline) -> None:
-        """Undo one `add`, and no more than that where the plugin allows it."""
+        """Undo one `add`, and no more than that where the plugin allows it.
+
+        An `add` that was cut short has no result: an empty one stands for whatever it may have given out.
+        """

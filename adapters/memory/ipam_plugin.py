@@ -73,8 +73,10 @@ class ScriptedIpamPlugin(IpamPlugin):
     def withdraw(self, call: IpamCall, result: Result, deadline: Deadline) -> None:
         """Takes back exactly that result, as our own calico-ipam can."""
         self._run("WITHDRAW", call, deadline)
-        self.added[call.request.container_id].remove(result)
-        self.withdrawn.append(result)
+        held = self.added.get(call.request.container_id, [])
+        if result in held:
+            held.remove(result)
+            self.withdrawn.append(result)
 
     def _run(self, verb: str, call: IpamCall, deadline: Deadline) -> None:
         type = call.netconf.ipam.type

@@ -16,6 +16,7 @@ from domain.workload.endpoint_rules import check_endpoint, with_forced_labels
 from domain.workload.interface import host_interface_name
 from domain.workload.mesos import mesos_endpoint_labels
 from ports.datastore import WorkloadEndpointKey
+from ports.errors import Refused
 from ports.ipam_plugin import IpamCall
 
 TYPE_CHECKING = False
@@ -75,10 +76,22 @@ class Networking:
         return result.replace(ips=ips), endpoint
 
     def _addresses(self, undo: Undo) -> Result:
+        """A plugin that said no has given out nothing; one that was cut short may have, so the undo comes first."""
         ipam_call = IpamCall(self._call.request, self._call.netconf, self._call.netconf_text)
         plugin = self._runtime.ipam_plugin
-        result = plugin.add(ipam_call, self._call.deadline)
-        undo.register("IPAM ADD", lambda deadline: plugin.withdraw(ipam_call, result, deadline))
+        result = Result()
+        said_no = False
+
+        def take_back(deadline: Deadline) -> None:
+            if not said_no:
+                plugin.withdraw(ipam_call, result, deadline)
+
+        undo.register("IPAM ADD", take_back)
+        try:
+            result = plugin.add(ipam_call, self._call.deadline)
+        except Refused:
+            said_no = True
+            raise
         if not result.ips:
             raise CniError(INTERNAL, "IPAM plugin returned no IP addresses in result")
         return result

@@ -389,6 +389,13 @@ def test_a_plugin_that_fails_leaves_nothing_to_undo(scripted):
     assert [ran.verb for ran in scripted.plugin.calls] == ["ADD"]
 
 
+def test_a_plugin_that_was_cut_short_is_asked_to_take_back_what_it_may_have_given_out(scripted):
+    """A deadline, or a signal, may come after it has reserved an address and before it says so."""
+    scripted.plugin.fails("host-local", "ADD", Expired("IPAM plugin host-local"))
+    assert refusal(scripted, Expired, ipam=HOST_LOCAL).endswith("IPAM plugin host-local")
+    assert [ran.verb for ran in scripted.plugin.calls] == ["ADD", "WITHDRAW"]
+
+
 def test_a_plugin_that_answers_without_an_address_is_taken_back(scripted):
     """G9."""
     scripted.plugin.answers("host-local")
