@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def assign_addresses(call: Call, runtime: Runtime, undo: Undo) -> Result:
-    """The addresses with their blocks' masks, and one route each. One asked for, or held before, is alone: /32, /128."""
+    """The addresses with their blocks' masks (one asked for, or held before: /32 or /128), and one route for each."""
     refuse_own_namespace(call.request, runtime)
     identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
     endpoint_name(identity)

@@ -39,28 +39,21 @@ def adopt_held(work: Work, request: AssignRequest, version: int, taken: Iterable
     HandleFull if the handle is at its limit and holds less than what is asked for.
     """
     mine = {(one.block, one.ordinal) for one in taken}
-    missing = request.counts[version] - len(mine)
-    for _ in range(MAX_TRIES):
-        held = _held_at_limit(work, request, version, missing)
-        others = [one for one in held if (one.block, one.ordinal) not in mine][:missing]
-        adopted = [adopt(work, request.handle, one) for one in others]
-        found = [one for one in adopted if one is not None]
-        if len(found) == len(others):
-            return found
-    raise StillContended(HandleKey(request.handle))
-
-
-def _held_at_limit(work: Work, request: AssignRequest, version: int, more: int) -> list[Taken]:
-    """All that the handle holds of a version if it cannot count so many more, else nothing."""
+    wanted = request.counts[version]
+    missing = wanted - len(mine)
     for _ in range(MAX_TRIES):
         counts = counted_in(work, request.handle, version)
         total = sum(counts.values())
-        if total + more <= request.max_per_handle:
+        if total + missing <= request.max_per_handle:
             return []
         held = held_in(work, request.handle, counts)
-        if len(held) >= request.counts[version]:
-            return held
-        if not settle_all(work, request.handle, counts, held):
+        if len(held) >= wanted:
+            others = [one for one in held if (one.block, one.ordinal) not in mine][:missing]
+            adopted = [adopt(work, request.handle, one) for one in others]
+            found = [one for one in adopted if one is not None]
+            if len(found) == missing:
+                return found
+        elif not settle_all(work, request.handle, counts, held):
             raise HandleFull(request.handle, total, request.max_per_handle)
     raise StillContended(HandleKey(request.handle))
 

@@ -6,9 +6,9 @@ import pytest
 
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import Affinity, Owner
-from domain.ipam.block import Attribute
+from domain.ipam.block import Attribute, HostReservation
 from domain.ipam.config import AllocationConfig, IPAMConfiguration
-from domain.ipam.errors import BlockLimitReached, IpamError, StillContended
+from domain.ipam.errors import BlockLimitReached, HandleFull, IpamError, StillContended
 from domain.ipam.handle import Handle
 from domain.ipam.request import Assigned, AssignRequest, Taken
 from domain.resource import Metadata
@@ -37,11 +37,47 @@ def test_a_shortfall_says_what_was_missing_and_why(got, requested, messages, tex
     assert Assigned(4, requested, taken, messages).shortfall == text
 
 
+@pytest.mark.parametrize(
+    ("messages", "text"),
+    [
+        pytest.param((), f"{NONE_OF_ONE}; HostReservedAttr: windows-reserved-ipam-handle", id="LIB-186"),
+        pytest.param(
+            (STRICT, EXHAUSTED),
+            f"{NONE_OF_ONE}; {STRICT}; {EXHAUSTED}; HostReservedAttr: windows-reserved-ipam-handle",
+            id="LIB-187",
+        ),
+    ],
+)
+def test_a_shortfall_says_that_the_host_keeps_addresses_for_itself(messages, text):
+    assert Assigned(4, 1, (), messages, HostReservation(3, 1)).shortfall == text
+
+
+@pytest.mark.parametrize(
+    ("version", "kept", "longest"),
+    [(4, None, 32), (6, None, 128), (4, (3, 1), 29), (6, (3, 1), 125), (4, (2, 1), 30), (4, (32, 33), 25)],
+)
+def test_what_the_host_keeps_must_leave_room_in_a_block(version, kept, longest):
+    """spec: ipam 7, step 1."""
+    request = AssignRequest(Owner("host", "n"), "h", {}, {}, kept={version: HostReservation(*kept)} if kept else {})
+    assert request.longest_block(version) == longest
+
+
+@pytest.mark.parametrize("kept", [(0, 0), (-1, 5), (5, -1)])
+def test_a_host_that_keeps_nothing_is_a_mistake(kept):
+    request = AssignRequest(Owner("host", "n"), "h", {}, {}, kept={4: HostReservation(*kept)})
+    with pytest.raises(IpamError, match=r"^HostReservedAttr has wrong parameters$"):
+        request.longest_block(4)
+    assert request.longest_block(6) == 128
+
+
 def test_a_taken_address_is_answered_with_its_blocks_mask_or_alone():
     taken = Taken(BLOCK, 5, 7)
     assert str(taken.address) == "10.0.0.69"
     assert str(taken.in_block) == "10.0.0.69/26"
     assert str(taken.alone) == "10.0.0.69/32"
+    assert taken.answer == taken.in_block
+    held = taken.replace(held_before=True)
+    assert held.answer == held.alone
 
 
 def test_a_request_knows_the_attribute_it_leaves_behind():
@@ -68,6 +104,10 @@ def test_the_block_limits_error_is_the_originals_and_names_the_limit():
     assert str(error) == "cannot allocate new block due to per host block limit"
     assert error.details == "the node owns 21 blocks and may own 20 (the default)"
     assert error.limit == 20
+
+
+def test_a_full_handle_is_told_in_the_originals_words():
+    assert str(HandleFull("h", 1, 1)) == "handle h already has 1 allocation(s), cannot allocate more (maxAlloc=1)"
 
 
 def test_lost_races_name_the_contended_record():

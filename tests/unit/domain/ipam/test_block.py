@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from domain.ipam.address import Address, Cidr
 from domain.ipam.affinity import Owner
-from domain.ipam.block import WINDOWS_HANDLE, Attribute, Block, new_block
+from domain.ipam.block import WINDOWS_HANDLE, Attribute, Block, HostReservation, new_block
 from domain.moment import SECOND, rfc3339
 from strategies import attributes, blocks
 
@@ -50,6 +50,19 @@ def test_a_new_block_is_all_free_in_ascending_order():
     assert block.unallocated == tuple(range(256))
     assert (block.affinity, block.claimed_at, block.sequence) == ("host:node1", rfc3339(NOW), S)
     assert (block.attributes, block.sequences) == ((), {})
+
+
+@pytest.mark.parametrize(("start", "end"), [(3, 1), (0, 2), (2, 0)])
+def test_a_new_block_has_what_its_host_keeps_at_both_ends(start, end):
+    """LIB-209: no sequence numbers, and it counts as empty."""
+    block = new_block(CIDR, "host:win", None, S, HostReservation(start, end, note="n"))
+    kept = {*range(start), *range(256 - end, 256)}
+    assert block.is_consistent()
+    assert block.attributes == (Attribute(WINDOWS_HANDLE, {"note": "n"}),)
+    assert {ordinal for ordinal in range(256) if block.allocations[ordinal] is not None} == kept
+    assert (block.sequence, block.sequences) == (S, {})
+    assert block.is_empty()
+    assert block.attributes[0].is_hosts_own
 
 
 def test_an_empty_block_is_empty_and_nothing_in_it_is_in_use():

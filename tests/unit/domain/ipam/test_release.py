@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Address, Cidr
-from domain.ipam.block import Attribute, new_block
+from domain.ipam.block import WINDOWS_HANDLE, Attribute, new_block
 from domain.ipam.release import Release, releasable
 from domain.ipam.stale import StaleRequest
 
@@ -32,6 +32,12 @@ def test_held_addresses_can_be_released_once_each(block):
 def test_free_and_cooling_addresses_cannot(block):
     """LIB-231. Nobody holds them, so no handle is the wrong one."""
     assert releasable(block, [at(13), at(13, "whoever"), at(5), at(5, "gone")]) == ()
+
+
+def test_k04_what_a_windows_host_keeps_for_itself_cannot(block):
+    """K04."""
+    block = block.take((0, 1, 255), Attribute(WINDOWS_HANDLE, {"note": ""}))
+    assert releasable(block, [at(0), at(1, WINDOWS_HANDLE), at(255), at(3)]) == (3,)
 
 
 @pytest.mark.parametrize("listed", [at(3, "newstuff"), at(3, ""), at(3, "Lucky")])

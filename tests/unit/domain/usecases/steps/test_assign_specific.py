@@ -247,6 +247,14 @@ def test_l08_a_take_over_whose_answer_was_lost_is_finished(node):
     assert node.counts() == {"net1.c1": {BLOCK: 1}}
 
 
+def test_l08_an_earlier_sandbox_that_changes_meanwhile_counts_what_it_has_left(node):
+    """L08."""
+    sandbox(node, "net1.old")
+    with node.rival("delete", HandleKey, node.touch):
+        assign_to_pod(node)
+    assert node.counts() == {"net1.c1": {BLOCK: 1}}
+
+
 @pytest.mark.parametrize(
     ("handle", "changes"),
     [

@@ -214,6 +214,14 @@ def test_an_address_that_is_not_exactly_ours_is_left_alone(node, handle, changes
     assert node.datastore.records_text() == before
 
 
+@pytest.mark.parametrize("move", ["touch", "remove"])
+def test_a_handle_that_changes_while_one_address_is_freed_counts_what_is_left(node, move):
+    hold(node, (ONE, 3))
+    with node.rival("update", HandleKey, getattr(node, move)):
+        free_taken(node.work(), H, taken(node, 1))
+    assert node.counts() == ({H: {ONE: 2}} if move == "touch" else {})
+
+
 def test_a_single_address_cools_down_too(node):
     node.put(AllocationConfigKey(), AllocationConfig(cooldown_seconds=30))
     hold(node, (ONE, 1))

@@ -1,0 +1,103 @@
+"""Blocks one after the other: the node's own, then new ones, whatever happens to them meanwhile (spec: ipam 8)."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapters.records.keys import key_text
+from domain.ipam.address import Cidr
+from domain.usecases.steps.allocation_terms import read_surroundings, terms_for
+from domain.usecases.steps.block_supply import BlockSupply
+from domain.usecases.steps.work import MAX_TRIES
+from one_node import OWNER, OneNode
+from ports.datastore import AffinityKey, BlockKey
+
+OWN = [f"10.244.0.{first}/30" for first in (100, 104, 108, 112)]
+
+
+@pytest.fixture
+def node():
+    """One pool with small blocks."""
+    node = OneNode()
+    node.add_pool("pool0", "10.244.0.0/24", block_size=30)
+    return node
+
+
+def supply(node, **fields) -> BlockSupply:
+    return BlockSupply(node.work(), terms_for(4, read_surroundings(node.work(), node.request(**fields))))
+
+
+def drawn(blocks: BlockSupply) -> str:
+    return str(blocks.next().record.cidr)
+
+
+def fetched(node) -> int:
+    return node.datastore.calls.get("fetch", 0)
+
+
+def test_full_blocks_are_read_at_once_and_passed_over(node):
+    for text in OWN[:3]:
+        node.add_block(text, OWNER, ("x", 4))
+    node.add_block(OWN[3], OWNER, ("x", 3))
+    blocks = supply(node)
+    before = fetched(node)
+    assert drawn(blocks) == OWN[3]
+    assert fetched(node) - before == 2
+
+
+def test_what_was_read_ahead_and_has_changed_since_loses_no_address(node):
+    """A block that is given up between the reading and its turn is made again."""
+    for text in OWN[:3]:
+        node.add_block(text, OWNER, ("x", 4))
+    node.add_block(OWN[3], OWNER, state="pending")
+    with node.rival("update", BlockKey, node.touch):
+        assert drawn(supply(node)) == OWN[3]
+    assert node.affinities()[OWN[3]] == "confirmed"
+
+
+def test_a_damaged_block_spares_those_that_are_read_with_it(node):
+    """K03."""
+    for text in OWN:
+        node.add_block(text, OWNER, ("x", 4 if text == OWN[0] else 0))
+    node.datastore.load({key_text(BlockKey(Cidr.parse(OWN[2]))): "<html>"})
+    blocks = supply(node)
+    assert [drawn(blocks), drawn(blocks)] == [OWN[1], OWN[3]]
+    assert [line for line in node.log.shown("error") if f"block={OWN[2]}" in line]
+
+
+def test_a_claim_that_is_fought_over_is_tried_again(node):
+    """spec: ipam 8.1: the same block, until it is ours or not."""
+    node.add_block(OWN[0], OWNER, state="pendingDeletion")
+    with node.rival("update", BlockKey, node.touch, times=3):
+        assert drawn(supply(node)) == OWN[0]
+
+
+def test_a_claim_that_is_fought_over_for_ever_is_passed_over(node):
+    node.add_block(OWN[0], OWNER, state="pendingDeletion")
+    node.add_block(OWN[1])
+    with node.rival("update", BlockKey, node.touch, times=MAX_TRIES):
+        assert drawn(supply(node)) == OWN[1]
+
+
+def test_a_claim_that_is_given_up_meanwhile_is_passed_over(node):
+    node.add_block(OWN[0], OWNER, state="pending")
+    node.add_block(OWN[1])
+    with node.rival("update", AffinityKey, node.remove):
+        assert drawn(supply(node)) == OWN[1]
+
+
+def test_each_block_comes_once_and_counts_once(node):
+    for text in OWN[:2]:
+        node.add_block(text)
+    blocks = supply(node)
+    seen = [drawn(blocks) for _ in range(4)]
+    assert seen[:2] == OWN[:2]
+    assert len(set(seen)) == 4
+    assert blocks.owned == 4
+
+
+def test_a_block_that_another_call_has_just_filled_is_not_what_a_new_one_would_be(node):
+    """It is claimed for the node, full as it is; the next one is looked for."""
+    with node.rival("create", BlockKey, lambda key: node.add_block(str(key.cidr), OWNER, ("x", 4), state="")):
+        stored = supply(node).next()
+    assert stored.record.unallocated == ()
