@@ -23,6 +23,7 @@ FLAG += ["windows_disable_default_deny_all_policy", "windows_loopback_DSR"]
 NESTED = [
     *[("ipam", key, "string", "") for key in ("type", "Name", "subnet", "assign_ipv4", "assign_ipv6")],
     *[("ipam", key, "[]string", "") for key in ("ipv4_pools", "ipv6_pools")],
+    ("ipam", "optional_families", "bool", ""),
     *[
         ("policy", key, "string", "Policy")
         for key in ("type", "k8s_api_root", "k8s_auth_token", "k8s_client_certificate", "k8s_client_key")
@@ -210,6 +211,11 @@ def test_the_sections_are_read() -> None:
         readiness_gates=("http://localhost:9099/readiness",),
         runtime_dns=RuntimeDns(("1.1.1.1",), "d", ("s",), ("o",)),
     )
+
+
+def test_c01_whether_an_ip_version_may_be_left_out() -> None:
+    """C01: ours; a JSON boolean."""
+    assert [read(ipam=ipam).ipam.optional_families for ipam in ({}, {"optional_families": True})] == [False, True]
 
 
 def test_a_json_boolean_says_as_much_as_its_text() -> None:

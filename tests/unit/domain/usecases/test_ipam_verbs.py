@@ -226,6 +226,19 @@ def test_a_version_that_comes_back_short_fails_the_call_and_gives_the_other_back
     )
 
 
+def test_c01_a_version_that_no_pool_serves_can_be_left_out(node):
+    """C01: if the configuration says so, and the other version has its address."""
+    node.add_pool("pool0", "10.244.0.0/24", assignment_mode="Manual")
+    both = {"assign_ipv4": "true", "assign_ipv6": "true"}
+    assert refusal(node, ipam=ipam(**both)) == "no configured Calico pools for node node1"
+    optional = {**both, "optional_families": True}
+    assert assigned(node, ipam=ipam(**optional)) == ["fd00:10:244::80/122"]
+    found = assigned(node, "c2", ipam=ipam(**optional, ipv4_pools=("pool0",)))
+    assert found == ["10.244.0.128/26", "fd00:10:244::81/122"]
+    node.add_pool("pool1", "fd00:10:244::/120", assignment_mode="Manual")
+    assert refusal(node, container="c3", ipam=ipam(**optional)) == "no configured Calico pools for node node1"
+
+
 def test_a_single_network_node_claims_one_block_only(node):
     fields = {"windows_use_single_network": True, "ipam": ipam(ipv4_pools=("10.244.0.0/24",))}
     node.add_block(BLOCK4, None, ("x", 64))
