@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from domain.ipam.audit_addresses import holder_of
+from domain.ipam.audit_addresses import Holders
 from domain.ipam.pools import pool_of
 from domain.ipam.reservations import reserved_cidrs
 from domain.json_text import dumps
@@ -52,7 +52,7 @@ def _text(value: Json) -> str:
 
 
 def _facts(inventory: Inventory, address: Address) -> dict[str, Json]:
-    found = holder_of(inventory.blocks, address)
+    found = Holders(inventory.blocks).of(address)
     pool = pool_of(inventory.pools, address)
     endpoints = [one for one in inventory.endpoints if address in one.addresses]
     reservations = [

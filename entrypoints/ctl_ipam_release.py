@@ -5,7 +5,7 @@ Invariant: an address whose workload has an endpoint is released only with --for
 
 from __future__ import annotations
 
-from domain.ipam.audit_addresses import LEAKED, VANISHED_NODE, Endpoints, holder_of
+from domain.ipam.audit_addresses import LEAKED, VANISHED_NODE, Endpoints, Holders
 from domain.ipam.audit_handles import ORPHAN
 from domain.ipam.errors import IpamError
 from domain.ipam.release import Release
@@ -88,12 +88,12 @@ class InUse(IpamError):
 
 def _require_unused(inventory: Inventory, addresses: Sequence[Address]) -> None:
     """InUse for the first address that an endpoint has, or whose holder has an endpoint."""
-    endpoints = Endpoints(inventory.endpoints)
+    endpoints, holders = Endpoints(inventory.endpoints), Holders(inventory.blocks)
     for address in addresses:
         having = endpoints.by_address.get(address)
         if having:
             raise InUse(address, f"endpoint {having[0].metadata.namespace}/{having[0].metadata.name} has it")
-        found = holder_of(inventory.blocks, address)
+        found = holders.of(address)
         if found is not None and found[2] is not None and endpoints.speak_for(found[2], address):
             raise InUse(address, f"the container of {found[2].holder} has an endpoint")
 

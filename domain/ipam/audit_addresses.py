@@ -47,8 +47,9 @@ def address_findings(inventory: Inventory) -> Iterator[Finding]:
                 yield Finding(
                     *(IN_RESERVATION, str(address), reason, "nothing to do", INFO, describe(holder)), address=address
                 )
+    holders = Holders(inventory.blocks)
     for address, those in endpoints.by_address.items():
-        yield from _of_endpoints(inventory, address, those)
+        yield from _of_endpoints(inventory, holders, address, those)
 
 
 class Endpoints:
@@ -134,12 +135,14 @@ def _leak(inventory: Inventory, endpoints: Endpoints, block: Block, ordinal: int
     )
 
 
-def _of_endpoints(inventory: Inventory, address: Address, endpoints: list[WorkloadEndpoint]) -> Iterator[Finding]:
+def _of_endpoints(
+    inventory: Inventory, holders: Holders, address: Address, endpoints: list[WorkloadEndpoint]
+) -> Iterator[Finding]:
     names = [f"{one.metadata.namespace}/{one.metadata.name}" for one in endpoints]
     if len(endpoints) > 1:
         reason = f"{len(endpoints)} endpoints have it: {', '.join(names)}"
         yield Finding(TWICE, str(address), reason, "delete the workload that should not have it", address=address)
-    found = holder_of(inventory.blocks, address)
+    found = holders.of(address)
     if found is None and pool_of(inventory.pools, address) is None:
         return  # given out by somebody else: another IPAM plugin
     if found is None and any(address in cidr for cidr in inventory.unreadable.blocks):
@@ -158,11 +161,19 @@ def _of_endpoints(inventory: Inventory, address: Address, endpoints: list[Worklo
             yield Finding(ANOTHERS, str(address), reason, advice, holder=holder, address=address)
 
 
-def holder_of(blocks: Mapping[Cidr, tuple[Block, str]], address: Address) -> tuple[Block, int, Attribute | None] | None:
-    """The block with the address, its ordinal there, and who holds it; None when no block has it."""
-    for version, length in sorted({(cidr.version, cidr.length) for cidr in blocks}):
-        found = blocks.get(Cidr(version, address.number, length).network) if version == address.version else None
-        if found is not None:
-            ordinal = found[0].ordinal(address)
-            return found[0], ordinal, found[0].holder(ordinal)
-    return None
+class Holders:
+    """Who holds an address, found without walking the blocks."""
+
+    def __init__(self, blocks: Mapping[Cidr, tuple[Block, str]]) -> None:
+        self._blocks = blocks
+        self._sizes = sorted({(cidr.version, cidr.length) for cidr in blocks})
+
+    def of(self, address: Address) -> tuple[Block, int, Attribute | None] | None:
+        """The block with the address, its ordinal there, and who holds it; None when no block has it."""
+        for version, length in self._sizes:
+            if version == address.version:
+                found = self._blocks.get(Cidr(version, address.number, length).network)
+                if found is not None:
+                    ordinal = found[0].ordinal(address)
+                    return found[0], ordinal, found[0].holder(ordinal)
+        return None

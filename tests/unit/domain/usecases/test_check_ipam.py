@@ -368,6 +368,8 @@ def test_endpoints_that_share_an_address_are_told(node):
     count(node, "net1.c1", b0=1)
     endpoint(node, "c1", "10.244.0.5", name="a")
     endpoint(node, "c1", "10.244.0.5", name="b")
+    hold(node, "10.244.0.128/28")
+    hold(node, "fd00:10:244::/122")
     assert only(node).kind == "endpoints-share-address"
     assert only(node).reason == "2 endpoints have it: default/a, default/b"
 
