@@ -369,7 +369,9 @@ def test_endpoints_that_share_an_address_are_told(node):
     endpoint(node, "c1", "10.244.0.5", name="a")
     endpoint(node, "c1", "10.244.0.5", name="b")
     hold(node, "10.244.0.128/28")
-    hold(node, "fd00:10:244::/122")
+    hold(node, "fd00:10:244::/122", o3="net1.c1")
+    node.put(HandleKey("net1.c1"), Handle({Cidr.parse(B0): 1, Cidr.parse("fd00:10:244::/122"): 1}))
+    endpoint(node, "c1", "fd00:10:244::3", name="c")
     assert only(node).kind == "endpoints-share-address"
     assert only(node).reason == "2 endpoints have it: default/a, default/b"
 
