@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ports.runtime import Runtime
 
 FIRST_ANSWER = 8.0  # seconds that a datastore has for its first answer, so that an outage is told within ten
+DEVICE_SHARE = 2.0  # seconds that the device's removal has, however late it is
 
 
 def delete_workload(call: Call, runtime: Runtime) -> None:
@@ -76,4 +77,7 @@ def _delete_endpoint(identity: Identity, runtime: Runtime, deadline: Deadline) -
 
 
 def _disconnect(call: Call, runtime: Runtime) -> None:
-    runtime.dataplane.disconnect(call.request.netns, call.request.ifname, call.deadline)
+    """Others may have used up the call's time; the device still gets some."""
+    own = runtime.clock.deadline(DEVICE_SHARE)
+    deadline = own if own.at > call.deadline.at else call.deadline
+    runtime.dataplane.disconnect(call.request.netns, call.request.ifname, deadline)
