@@ -14,7 +14,7 @@ PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit mutants simulate lint integration demo test bench lock proto clean
+.PHONY: all help bootstrap build install unit mutants simulate soak lint integration demo test bench lock proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -39,6 +39,10 @@ N ?= 10000
 SEED ?= 0
 simulate: bootstrap  ## N random schedules of IPAM calls from SEED on, reproducible (N=10000 SEED=0)
 	$(VENV)/bin/python tests/simulate.py --runs $(N) --seed $(SEED)
+
+soak: build  ## 8 processes of 200 calls each, some of them killed, three times over (root)
+	@packaging/bootstrap.sh tools "make soak"
+	TORTIE_SOAK=200 TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) tests/integration/plugin/test_soak.py -o timeout=1800 $(PYTEST_ARGS)
 
 integration: build  ## tests on the real kernel and real processes (root)
 	@packaging/bootstrap.sh tools "make integration"
