@@ -11,15 +11,16 @@ ARCH ?= $(or $(patsubst x86_64,amd64,$(filter x86_64,$(MACHINE))),$(patsubst aar
 BIN := bin/$(ARCH)
 PYTEST := $(VENV)/bin/python -m pytest
 PYTEST_ARGS ?=
+UT_ETCD := tests/integration/plugin tests/integration/etcd $(wildcard tests/integration/contracts/test_etcd*.py)
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit mutants simulate soak lint integration demo test bench lock proto clean
+.PHONY: all help bootstrap build install unit mutants simulate soak lint integration ut-etcd demo test bench lock proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
 help:  ## show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */\1\t/' | \
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | \
 	  awk -F'\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 demo: build  ## network two containers, ping, break a route, clean up (root)
@@ -47,6 +48,10 @@ soak: build  ## 8 processes of 200 calls each, some of them killed, three times 
 integration: build  ## tests on the real kernel and real processes (root)
 	@packaging/bootstrap.sh tools "make integration"
 	TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) tests/integration $(PYTEST_ARGS)
+
+ut-etcd: build  ## the plugins' tests, and the datastore's own, on a real etcd (root)
+	@packaging/bootstrap.sh tools "make ut-etcd"
+	TORTIE_TEST_STORE=etcd TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) $(UT_ETCD) $(PYTEST_ARGS)
 
 lint: bootstrap  ## formatting, lint, types, import rules
 	@failed=; for check in "ruff format --check ." "ruff check ." "mypy" "mypy $(wildcard packaging/*.py)" "lint-imports"; do \

@@ -31,6 +31,14 @@ def _orphans() -> None:
     remove_orphans()
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests of the embedded datastore's file say nothing about another datastore."""
+    unfit = [item for item in items if STORE != "sqlite" and item.get_closest_marker("sqlite_file")]
+    if unfit:
+        config.hook.pytest_deselected(items=unfit)
+        items[:] = [item for item in items if item not in unfit]
+
+
 @pytest.fixture(scope="session")
 def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an installed bundle: of the one in TORTIE_BIN, else of one built now."""

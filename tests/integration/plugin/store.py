@@ -46,6 +46,10 @@ class Records(ABC):
     def texts(self) -> dict[str, str]:
         """All records, in key order."""
 
+    def has_any(self, prefix: str) -> bool:
+        """Whether any key begins with it."""
+        return any(key.startswith(prefix) for key in self.texts())
+
     def create(self, records: dict[str, str]) -> None:
         """A fresh datastore with these records."""
         self.begin()
@@ -129,6 +133,12 @@ class Store(Records):
     def texts(self) -> dict[str, str]:
         with closing(sqlite3.connect(self.path, timeout=30)) as connection:
             return dict(connection.execute("SELECT key, text FROM records ORDER BY key").fetchall())
+
+    def has_any(self, prefix: str) -> bool:
+        """Quickly, for those who wait for a moment of a call."""
+        with closing(sqlite3.connect(self.path, timeout=30)) as connection:
+            query = "SELECT 1 FROM records WHERE key >= ? AND key < ? LIMIT 1"
+            return bool(connection.execute(query, (prefix, prefix + "~")).fetchall())
 
     def check(self) -> None:
         """The file is whole, too."""

@@ -177,6 +177,7 @@ def fill(disk: Path) -> Path:
             return filler
 
 
+@pytest.mark.sqlite_file
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_full_disk_is_told_and_nothing_is_left(bare_host: Host, disk: Path, program: str) -> None:
     container = bare_host.container()
@@ -193,6 +194,7 @@ def test_a_full_disk_is_told_and_nothing_is_left(bare_host: Host, disk: Path, pr
     bare_host.store.check()
 
 
+@pytest.mark.sqlite_file
 def test_a_disk_that_fills_up_leaves_nothing_whatever_the_moment(bare_host: Host, disk: Path) -> None:
     """With a little more room each time the call gets a little further."""
     container = bare_host.container()
@@ -217,6 +219,7 @@ def test_a_disk_that_fills_up_leaves_nothing_whatever_the_moment(bare_host: Host
     bare_host.store.check()
 
 
+@pytest.mark.sqlite_file
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_disk_that_cannot_be_written(bare_host: Host, disk: Path, program: str) -> None:
     """DEL says so too, and takes the device away at once."""
@@ -274,6 +277,7 @@ NO_DATASTORE: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.sqlite_file
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("kind", NO_DATASTORE)
 def test_a_datastore_file_that_is_none(bare_host: Host, program: str, kind: str) -> None:

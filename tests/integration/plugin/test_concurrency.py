@@ -9,13 +9,11 @@ import json
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -215,15 +213,10 @@ def await_event(event: str, host: Host, process: subprocess.Popen[bytes], contai
     """Whether it happened before the process was over; looks without a pause."""
     devices = Path(f"/proc/{process.pid}/net/dev")
     prefix = f"{IPAM}/handle/" if event == "address taken" else f"{V3}/workloadendpoints/"
-    with closing(sqlite3.connect(host.database, isolation_level=None)) as connection:
-        while process.poll() is None:
-            if event == "device made":
-                happened = container.host_name in devices.read_text()
-            else:
-                query = "SELECT 1 FROM records WHERE key >= ? AND key < ?"
-                happened = bool(connection.execute(query, (prefix, prefix + "~")).fetchall())
-            if happened:
-                return True
+    while process.poll() is None:
+        made = container.host_name in devices.read_text()
+        if made if event == "device made" else host.store.has_any(prefix):
+            return True
     return False
 
 

@@ -26,6 +26,7 @@ def modes(host: Host) -> dict[str, str]:
     return {str(path.relative_to(host.folder)): oct(path.lstat().st_mode & 0o7777) for path in paths}
 
 
+@pytest.mark.sqlite_file
 @pytest.mark.parametrize("program", EXECUTABLES)
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
 def test_files_have_their_modes_whatever_the_mask(host: Host, umask: int, program: str) -> None:
@@ -48,6 +49,7 @@ def test_files_have_their_modes_whatever_the_mask(host: Host, umask: int, progra
     assert host.left() == {}
 
 
+@pytest.mark.sqlite_file
 @pytest.mark.parametrize("umask", [0o000, 0o777])
 def test_the_files_beside_an_open_datastore_are_as_private_as_it(host: Host, umask: int) -> None:
     """While a process works on it there are a log and an index beside it."""
