@@ -17,14 +17,20 @@ from domain.cni.request import CniArgs, Request
 from domain.ipam.address import Address, Cidr
 from domain.ipam.affinity import CONFIRMED, HOST, Owner
 from domain.ipam.config import AllocationConfig
+from domain.ipam.errors import IpamError
 from domain.ipam.pools import Pool
 from domain.ipam.release import Release
+from domain.ipam.request import AssignRequest
+from domain.moment import go_string
 from domain.resource import Metadata
 from domain.usecases.assign_addresses import assign_addresses
 from domain.usecases.call import Call
 from domain.usecases.release_addresses import release_addresses
 from domain.usecases.steps.affinities import release_host_affinities
 from domain.usecases.steps.allocation_config import get_config, set_config
+from domain.usecases.steps.auto_assign import auto_assign
+from domain.usecases.steps.free_addresses import free_handle, free_unfinished
+from domain.usecases.steps.guarded_write import guarded_write
 from domain.usecases.steps.handles import addresses_of_handle
 from domain.usecases.steps.release_listed import release_listed
 from domain.usecases.steps.work import Work
@@ -38,6 +44,7 @@ NEVER = Deadline(float("inf"))
 NODES = ("node-a", "node-b", "node-c")
 POOL = Cidr.parse("10.9.0.0/28")  # four blocks of four addresses
 POOL6 = Cidr.parse("fd09::/124")
+VM = "net.vmi.shop.vm"  # the handle that the containers of a virtual machine share, one address of a version for all
 
 
 class _NoDevices:
@@ -116,6 +123,37 @@ class World:
             return
         release_listed(work, [Release(address, f"net.{container}") for address in addresses])
 
+    def add_vm(
+        self, pod: str, node: str, store=None, *, dual: bool = False, delivered: bool = True
+    ) -> frozenset[str] | None:
+        """The virtual machine starts in a container of its own on a node; on failure that is undone.
+
+        So it is if the answer cannot be delivered.
+        """
+        work = self.work(store)
+        secondary = {"node": node, "pod": pod, "timestamp": go_string(self.clock.now())}
+        request = AssignRequest(Owner(HOST, node), VM, secondary, {4: 1, 6: int(dual)}, max_per_handle=1)
+        undo = Undo(work.clock, work.log)
+        undo.register("an unfinished assignment", lambda deadline: free_unfinished(work.until(deadline), request))
+        try:
+            families = auto_assign(work, request, undo)
+            for family in families:
+                if family.shortfall:
+                    raise IpamError(family.shortfall)
+        except BaseException:
+            undo.run()
+            raise
+        if not delivered:
+            return undo.run()
+        return frozenset(str(taken.address) for family in families for taken in family.taken)
+
+    def delete_vm(self, store=None) -> None:
+        free_handle(self.work(store), VM)
+
+    def switch_pool(self, store=None, *, disabled: bool) -> None:
+        """An operator drains the IPv4 pool, or has it serve again."""
+        guarded_write(self.work(store), IPPoolKey("p4"), lambda pool: pool.replace(disabled=disabled))
+
     def make_strict(self, store=None, *, strict: bool) -> None:
         work = self.work(store)
         set_config(work, get_config(work).replace(strict_affinity=strict))
@@ -131,6 +169,11 @@ class World:
             holders = [block.holder(ordinal) for ordinal in range(block.cidr.size)]
             found.update((one.handle, block.cidr) for one in holders if one is not None and not one.released_at)
         return found
+
+    def held_by(self, handle: str) -> list[Address]:
+        """The addresses of a handle, by what the blocks say."""
+        blocks = [stored.record for stored in self.store.list(Blocks(), NEVER)]
+        return [block.cidr.at(ordinal) for block in blocks for ordinal in block.held_by(handle)]
 
     def counted(self) -> Counter[tuple[str, Cidr]]:
         """The same by what the handles say."""
@@ -152,6 +195,9 @@ class World:
         cidrs = sorted(blocks, key=lambda cidr: (cidr.version, cidr.first))
         assert not any(one.overlaps(other) for one, other in pairwise(cidrs)), cidrs
         held, counted = self.held(), self.counted()
+        for version in (4, 6):
+            several = sum(count for (handle, cidr), count in held.items() if handle == VM and cidr.version == version)
+            assert several <= 1, f"the virtual machine has {several} IPv{version} addresses"
         under = {key: (count, counted[key]) for key, count in held.items() if counted[key] < count}
         assert not under, f"handles count less than blocks hold: {under}"
         owners: dict[Cidr, list[str]] = {}

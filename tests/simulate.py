@@ -17,14 +17,19 @@ from pathlib import Path
 if __name__ == "__main__":  # as a script: the project and the test modules beside it
     sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
 
-from domain.ipam.errors import IpamError
-from ipam_world import NEVER, NODES, World, call_of
+from domain.ipam.errors import HandleFull, IpamError, StillContended
+from ipam_world import NEVER, NODES, VM, World, call_of
 from ports.datastore import Blocks
 from ports.errors import PortError
 from scheduler import DIE_AFTER, DIE_BEFORE, LOSE_REPLY, PROCEED, Died, Process, Schedule
 
 CONTAINERS = ("c1", "c2", "c3")
-VERBS = ["ADD"] * 5 + ["DEL"] * 3 + ["IP"] * 2 + ["FREE", "GIVEUP", "STRICT"]
+VERBS = ["ADD"] * 5 + ["DEL"] * 3 + ["IP"] * 2 + ["VM"] * 2 + ["VMDEL", "FREE", "GIVEUP", "STRICT", "POOL"]
+CROWDS = (
+    ["ADD", "DEL"],
+    ["ADD", "DEL"],
+    ["VM"] * 4 + ["VMFAIL"] * 2 + ["VMDEL"],
+)  # all about one container, or one virtual machine
 SPECIFIC = {False: "10.9.0.5", True: "10.9.0.9"}
 FATES = [PROCEED] * 40 + [LOSE_REPLY, DIE_BEFORE, DIE_AFTER]
 FILLERS = ("f1", "f2", "f3", "f4", "f5")  # hold addresses so that blocks run out; nobody deletes them in a run
@@ -44,19 +49,19 @@ def settle(world: World, before: list[tuple[str, str]]) -> dict[str, str]:
 def body_of(world: World, asked: tuple[str, str, str, bool]):
     """What one process does; `asked` is (verb, container, node, a flag whose meaning is the verb's)."""
     verb, container, node, flag = asked
-    if verb == "ADD":
-        call = call_of(container, node, **({"assign_ipv6": "true"} if flag else {}))
-        return lambda store: world.add(call, store)
-    if verb == "IP":
-        call = call_of(container, node, address=SPECIFIC[flag])
-        return lambda store: world.add(call, store)
-    if verb == "GIVEUP":
-        return lambda store: world.give_up(node, store, must_be_empty=flag)
-    if verb == "FREE":
-        return lambda store: world.free(container, store)
-    if verb == "STRICT":
-        return lambda store: world.make_strict(store, strict=flag)
-    return lambda store: world.delete(call_of(container, node, "DEL"), store)
+    bodies = {
+        "ADD": lambda store: world.add(call_of(container, node, assign_ipv6="true" if flag else "false"), store),
+        "DEL": lambda store: world.delete(call_of(container, node, "DEL"), store),
+        "IP": lambda store: world.add(call_of(container, node, address=SPECIFIC[flag]), store),
+        "VM": lambda store: world.add_vm(container, node, store, dual=flag),
+        "VMFAIL": lambda store: world.add_vm(container, node, store, dual=flag, delivered=False),
+        "VMDEL": world.delete_vm,
+        "FREE": lambda store: world.free(container, store),
+        "GIVEUP": lambda store: world.give_up(node, store, must_be_empty=flag),
+        "STRICT": lambda store: world.make_strict(store, strict=flag),
+        "POOL": lambda store: world.switch_pool(store, disabled=flag),
+    }
+    return bodies[verb]
 
 
 def run_schedule(world: World, before, asked, choose, fate) -> tuple[Schedule, list[Process]]:
@@ -69,11 +74,14 @@ def run_schedule(world: World, before, asked, choose, fate) -> tuple[Schedule, l
     schedule.run(processes)
     for process, (verb, _, _, flag) in zip(processes, asked):
         assert isinstance(process.error, (type(None), Died, IpamError, PortError)), (process.name, process.error)
-        expected = {"ADD": 1 + flag, "IP": 1}.get(verb)
+        expected = {"ADD": 1 + flag, "VM": 1 + flag, "IP": 1}.get(verb)
         assert process.result is None or len(process.result) == expected, (process.name, process.result)
         require_clean_failure(world, process, schedule, [one[1] for one in asked] + [one[0] for one in before])
     deleted = {container for verb, container, *_ in asked if verb in ("DEL", "FREE")}
     require_no_double_answer(processes, asked, {a for a, container in alive.items() if container not in deleted})
+    require_one_answer(
+        world, [process for process, (verb, *_) in zip(processes, asked) if verb in ("VM", "VMFAIL")], asked
+    )
     return schedule, processes
 
 
@@ -100,16 +108,48 @@ def require_no_double_answer(processes: list[Process], asked, held: set[str]) ->
     deleted = {container for verb, container, *_ in asked if verb in ("DEL", "FREE")}
     given_out = [
         address
-        for process, (_, container, *_) in zip(processes, asked)
-        if container not in deleted
+        for process, (verb, container, *_) in zip(processes, asked)
+        if container not in deleted and verb not in ("VM", "VMFAIL")
         for address in process.result or ()
     ]
+    if all(verb != "VMDEL" for verb, *_ in asked):  # its containers all have the same
+        given_out += set().union(
+            *[process.result or () for process, (verb, *_) in zip(processes, asked) if verb == "VM"]
+        )
     assert len(given_out) == len(set(given_out)), given_out
     assert not held.intersection(given_out), held.intersection(given_out)
 
 
+def require_one_answer(world: World, starts: list[Process], asked) -> None:
+    """A virtual machine has what each of its containers was answered, unless it was deleted meanwhile.
+
+    And however a schedule ended, its next start gets the address that it has, or one if it has none.
+    """
+    for process in starts:
+        assert not isinstance(process.error, (HandleFull, StillContended)), (process.name, process.error)
+    held = {str(address) for address in world.held_by(VM)}
+    if all(verb != "VMDEL" for verb, *_ in asked):
+        answered = set().union(*[process.result or () for process in starts])
+        assert answered <= held, f"the virtual machine has {held}, but was answered {answered}"
+    world.switch_pool(disabled=False)
+    v4 = {address for address in held if "." in address}
+    again = next_start(world)
+    assert again == v4 or not v4, (again, held)
+
+
+def next_start(world: World) -> frozenset[str]:
+    """What a virtual machine that starts once more is given; nothing if there is no address left."""
+    try:
+        return world.add_vm("again", NODES[0])
+    except (HandleFull, StillContended) as error:
+        raise AssertionError(f"the virtual machine cannot start: {error}") from error
+    except IpamError:
+        return frozenset()
+
+
 def require_recovery(world: World) -> None:
     """The runtime repeats DEL for every container, once any cooldown is over; then nothing is left."""
+    world.delete_vm()
     for container in (*CONTAINERS, *FILLERS):
         world.delete(call_of(container, "node-a", "DEL"))
     world.check_at_rest(set())
@@ -122,7 +162,7 @@ def random_run(seed: int, world: World) -> tuple[Schedule, list[Process]]:
     before = [(dice.choice([*CONTAINERS, *FILLERS]), dice.choice(NODES)) for _ in range(dice.randint(0, 16))]
     crowd = dice.random() < 0.5  # everything is about one container on one node
     containers, nodes = (CONTAINERS[:1], NODES[:1]) if crowd else (CONTAINERS, NODES)
-    verbs = ["ADD", "DEL"] if crowd else VERBS
+    verbs = dice.choice(CROWDS) if crowd else VERBS
     asked = [
         (dice.choice(verbs), dice.choice(containers), dice.choice(nodes), dice.random() < 0.4)
         for _ in range(dice.randint(2, 4))

@@ -68,6 +68,26 @@ MUTANTS = {
             "        lower(work, now, block, now.record.blocks.get(block, 0) - count if now else 0)\n"
         ),
     ),
+    "a count is taken back although the block shows the address": (
+        STEPS + "count_handle.py",
+        "max(held, incremented.record.blocks.get(block, 0) - count)",
+        "incremented.record.blocks.get(block, 0) - count",
+    ),
+    "counts that no block knows are left to a full handle": (
+        STEPS + "held_before.py",
+        "        settle(work, handle, cidr)\n",
+        "        pass\n",
+    ),
+    "an address that is answered again is still the first call's to take back": (
+        STEPS + "held_before.py",
+        "        again = found.give(taken.ordinal, holder.replace(secondary={**holder.secondary, **renewed}))\n",
+        "        again = found\n",
+    ),
+    "a handle may count as many as it likes": (
+        STEPS + "count_handle.py",
+        "        if limit and held + count > limit:\n",
+        "        if False:\n",
+    ),
     "undo forgets what was taken": (
         "domain/usecases/undo.py",
         "        self._steps.append((what, step))\n",

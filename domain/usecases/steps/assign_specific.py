@@ -80,7 +80,7 @@ def _take(work: Work, asked: _Asked, stored: Stored[Block], ordinal: int) -> Tak
     except (Conflict, Missing, Unavailable):
         found = work.datastore.get(stored.key, work.deadline)
         if found is None or found.record.holder(ordinal) != request.attribute:
-            take_back(work, handle, block.cidr, 1)
+            take_back(work, handle, block.cidr, 1, found)
             raise
         written = found
     taken = Taken(block.cidr, ordinal, block.sequence)

@@ -21,6 +21,7 @@ from ports.errors import AlreadyExists, Conflict, Missing
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.ipam.address import Cidr
+    from domain.ipam.block import Block
     from domain.usecases.steps.work import Work
     from ports.datastore import Stored
 
@@ -48,10 +49,14 @@ def increment(work: Work, handle: str, block: Cidr, count: int, limit: int = 0) 
     return written
 
 
-def take_back(work: Work, incremented: Stored[Handle], block: Cidr, count: int) -> None:
-    """Undo an `increment` whose block write did not happen."""
+def take_back(work: Work, incremented: Stored[Handle], block: Cidr, count: int, found: Stored[Block] | None) -> None:
+    """Undo an `increment` whose block write did not happen, as far as the block shows that was `found` afterwards.
+
+    What it holds stays counted: the write may have happened after all, and somebody may have changed the holder since.
+    """
+    held = len(found.record.held_by(_name(incremented))) if found else 0
     try:
-        lower(work, incremented, block, incremented.record.blocks.get(block, 0) - count)
+        lower(work, incremented, block, max(held, incremented.record.blocks.get(block, 0) - count))
     except (Conflict, Missing):
         settle(work, _name(incremented), block)
 

@@ -55,7 +55,7 @@ def take_addresses(work: Work, stored: Stored[Block], want: Want) -> tuple[Taken
             found = work.datastore.get(stored.key, work.deadline)
         ours = (_ours(found.record, want) if found else frozenset()) - before
         if len(ours) < len(ordinals):
-            take_back(work, handle, block.cidr, len(ordinals) - len(ours))
+            take_back(work, handle, block.cidr, len(ordinals) - len(ours), found)
         if found is not None and ours:
             return tuple(Taken(block.cidr, ordinal, block.sequence) for ordinal in sorted(ours))
         if isinstance(failure, Unavailable):

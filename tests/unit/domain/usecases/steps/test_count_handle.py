@@ -9,7 +9,7 @@ from domain.ipam.block import Attribute
 from domain.ipam.errors import IpamError, StillContended
 from domain.ipam.handle import Handle
 from domain.usecases.steps.count_handle import increment, lower, settle, take_back
-from one_node import OneNode
+from one_node import NEVER, OneNode
 from ports.datastore import BlockKey, HandleKey
 from ports.errors import Conflict
 
@@ -92,7 +92,15 @@ def test_lowering_over_a_handle_that_has_changed_is_refused(node):
 def test_taking_back_restores_what_was_counted_before(node):
     node.put(KEY, Handle({ONE: 1}))
     incremented = increment(node.work(), "h", ONE, 2)
-    take_back(node.work(), incremented, ONE, 2)
+    take_back(node.work(), incremented, ONE, 2, None)
+    assert counts(node) == {"10.0.0.0/26": 1}
+
+
+def test_what_the_block_holds_stays_counted(node):
+    """The write has happened, its answer was lost, and somebody has changed the holder's attributes since."""
+    block_held(node, ONE, "h", 1)
+    incremented = increment(node.work(), "h", ONE, 1)
+    take_back(node.work(), incremented, ONE, 1, node.datastore.get(BlockKey(ONE), NEVER))
     assert counts(node) == {"10.0.0.0/26": 1}
 
 
@@ -101,7 +109,7 @@ def test_taking_back_what_another_call_has_changed_settles_with_the_block(node):
     block_held(node, ONE, "h", 1)
     incremented = increment(node.work(), "h", ONE, 1)
     node.put(KEY, Handle({ONE: 1}))
-    take_back(node.work(), incremented, ONE, 1)
+    take_back(node.work(), incremented, ONE, 1, None)
     assert counts(node) == {"10.0.0.0/26": 1}
 
 

@@ -16,6 +16,7 @@ from domain.usecases.steps.take_addresses import Want, take_addresses
 from domain.usecases.steps.work import MAX_TRIES
 from one_node import OneNode
 from ports.datastore import BlockKey, HandleKey
+from ports.errors import Unavailable
 
 H = "net1.c1"
 TEXT = "10.244.0.128/26"
@@ -97,6 +98,25 @@ def test_an_address_that_another_call_takes_while_counts_are_settled_is_the_answ
     taken = stored.record.take((5,), Attribute(H, {}))
     with node.rival("update", BlockKey, lambda _key: node.put(BLOCK, taken)):
         assert held(node) == ["10.244.0.133"]
+    assert node.counts() == {H: {TEXT: 1}}
+
+
+def test_a_call_whose_answer_is_lost_leaves_an_address_that_is_somebody_elses_by_then_counted(node):
+    """The rival is answered the address before the first call has looked again: to that one it is not its own."""
+    node.add_block(TEXT)
+    rivals = []
+
+    def lost(verb, key) -> None:
+        if (verb, key, rivals) == ("update", BLOCK, []):
+            rivals.append(True)
+            rivals.append(held(node))
+            raise Unavailable("gone")
+
+    node.datastore.after = lost
+    with pytest.raises(Unavailable):
+        families(node)
+    assert rivals[1] == ["10.244.0.128"]
+    assert node.holders() == {"10.244.0.128": H}
     assert node.counts() == {H: {TEXT: 1}}
 
 
