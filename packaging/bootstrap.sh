@@ -63,6 +63,7 @@ find_tools() { # who asks
     command -v ip >/dev/null || missing+=(iproute2)
     command -v ping >/dev/null || missing+=(iputils-ping)
     command -v ps >/dev/null || missing+=(procps)
+    command -v openssl >/dev/null || missing+=(openssl)
     [ -x /usr/lib/cni/host-local ] || missing+=(containernetworking-plugins)
     [ ${#missing[@]} = 0 ] || apt_install "${missing[@]}"
 }
