@@ -15,7 +15,7 @@ UT_ETCD := tests/integration/plugin tests/integration/etcd $(wildcard tests/inte
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit mutants simulate soak lint integration ut-etcd demo test bench lock proto clean
+.PHONY: all help bootstrap build install unit mutants simulate soak lint integration interop ut-etcd demo test bench lock proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -52,6 +52,12 @@ integration: build  ## tests on the real kernel and real processes (root)
 ut-etcd: build  ## the plugins' tests, and the datastore's own, on a real etcd (root)
 	@packaging/bootstrap.sh tools "make ut-etcd"
 	TORTIE_TEST_STORE=etcd TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) $(UT_ETCD) $(PYTEST_ARGS)
+
+PEER ?=
+interop: build  ## share an etcd with the original: PEER=folder of its calico and calico-ipam (root)
+	@[ -n "$(PEER)" ] || { echo "INTEROP NOT RUN: say where the original is, make interop PEER=<folder of its calico and calico-ipam>" >&2; exit 2; }
+	@packaging/bootstrap.sh tools "make interop"
+	TORTIE_BIN=$(abspath $(BIN)) TORTIE_PEER=$(abspath $(PEER)) $(PYTEST) tests/interop $(PYTEST_ARGS)
 
 lint: bootstrap  ## formatting, lint, types, import rules
 	@failed=; for check in "ruff format --check ." "ruff check ." "mypy" "mypy $(wildcard packaging/*.py)" "lint-imports"; do \

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`make bench`: what starting a plugin costs beside a bare interpreter, and (as root) what an ADD and a DEL cost.
+"""`make bench`: what starting a plugin costs beside a bare interpreter, and (as root) what an ADD and a DEL cost
+on an embedded datastore and on an etcd.
 
 The candidates take turns, so that a busy machine slows all of them. Numbers are for comparing on one machine; nothing
 is asserted.
@@ -12,11 +13,23 @@ import json
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 NAMESPACE = f"tortie-bench-{os.getpid()}"
+NETCONF = {
+    "cniVersion": "1.0.0",
+    "name": "bench",
+    "type": "calico",
+    "nodename": "bench",
+    "nodename_file_optional": True,
+    "log_level": "error",
+    "ipam": {"type": "calico-ipam"},
+}
 
 
 def milliseconds(command: list[str], env: dict[str, str], given: str = "") -> float:
@@ -53,27 +66,39 @@ def cold_starts(folder: Path, rounds: int) -> float:
 
 
 def attachments(folder: Path, rounds: int, base: float) -> None:
-    """ADD and DEL by turns in one namespace, on an embedded datastore."""
-    with tempfile.TemporaryDirectory(prefix="tortie-bench-") as scratch:
+    """ADD and DEL by turns in one namespace, on each datastore by turns."""
+    with tempfile.TemporaryDirectory(prefix="tortie-bench-") as scratch, etcd() as endpoint:
         database = f"{scratch}/datastore.db"
-        node = {
-            "datastore_type": "sqlite",
-            "sqlite_path": database,
-            "nodename": "bench",
-            "nodename_file_optional": True,
+        stores = {
+            "sqlite": {"datastore_type": "sqlite", "sqlite_path": database},
+            "etcd": {"datastore_type": "etcdv3", "etcd_endpoints": endpoint},
         }
-        rest = {"ipam_lock_file": f"{scratch}/lock", "log_level": "error", "ipam": {"type": "calico-ipam"}}
-        netconf = json.dumps({"cniVersion": "1.0.0", "name": "bench", "type": "calico", **node, **rest})
-        init = [str(folder / "tortie"), "init", "--pool", "10.245.0.0/24"]
-        milliseconds(init, {"TORTIE_SQLITE_PATH": database, "NODENAME": "bench"})
+        init = [str(folder / "tortie"), "init", "--pool", "10.245.0.0/24", "--node", "bench"]
+        milliseconds(init, {"TORTIE_SQLITE_PATH": database})
+        milliseconds(init, {"DATASTORE_TYPE": "etcdv3", "ETCD_ENDPOINTS": endpoint})
         env = {"CNI_NETNS": f"/var/run/netns/{NAMESPACE}", "CNI_IFNAME": "eth0", "CNI_PATH": str(folder)}
-        samples: dict[str, list[float]] = {"ADD": [], "DEL": []}
+        samples: dict[tuple[str, str], list[float]] = {(verb, name): [] for verb in ("ADD", "DEL") for name in stores}
         for number in range(rounds):
-            for verb, taken in samples.items():
-                call = env | {"CNI_COMMAND": verb, "CNI_CONTAINERID": f"bench{number}"}
-                taken.append(milliseconds([str(folder / "calico")], call, netconf))
-        for verb, taken in samples.items():
-            report(f"calico {verb} (sqlite, calico-ipam)", taken, base)
+            for name, settings in stores.items():
+                netconf = json.dumps({**NETCONF, **settings, "ipam_lock_file": f"{scratch}/lock"})
+                for verb in ("ADD", "DEL"):
+                    call = env | {"CNI_COMMAND": verb, "CNI_CONTAINERID": f"bench{number}"}
+                    samples[verb, name].append(milliseconds([str(folder / "calico")], call, netconf))
+        for (verb, name), taken in samples.items():
+            report(f"calico {verb} ({name}, calico-ipam)", taken, base)
+        for verb in ("ADD", "DEL"):
+            middles = [statistics.median(samples[verb, name]) for name in ("etcd", "sqlite")]
+            print(f"  calico {verb}: etcd takes {middles[0] / middles[1]:.2f} × as long as sqlite")
+
+
+@contextmanager
+def etcd() -> Iterator[str]:
+    """The endpoint of a server of our own, found and started as tests do it."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+    from services.etcd import Etcd  # type: ignore[import-not-found]  # in tests, which are not checked with this
+
+    with Etcd() as server:
+        yield server.url
 
 
 def main() -> None:
