@@ -76,29 +76,24 @@ def run_schedule(world: World, before, asked, choose, fate) -> tuple[Schedule, l
         assert isinstance(process.error, (type(None), Died, IpamError, PortError)), (process.name, process.error)
         expected = {"ADD": 1 + flag, "VM": 1 + flag, "IP": 1}.get(verb)
         assert process.result is None or len(process.result) == expected, (process.name, process.result)
-        require_clean_failure(world, process, schedule, [one[1] for one in asked] + [one[0] for one in before])
+        require_clean_failure(world, process, schedule, asked, [one[0] for one in before])
     deleted = {container for verb, container, *_ in asked if verb in ("DEL", "FREE")}
     require_no_double_answer(processes, asked, {a for a, container in alive.items() if container not in deleted})
-    require_one_answer(
-        world, [process for process, (verb, *_) in zip(processes, asked) if verb in ("VM", "VMFAIL")], asked
-    )
+    starts = [process for process, (verb, *_) in zip(processes, asked) if verb in ("VM", "VMFAIL")]
+    require_one_answer(world, starts, asked, schedule.trace)
     return schedule, processes
 
 
-def require_clean_failure(world: World, process: Process, schedule: Schedule, containers: list[str]) -> None:
+def require_clean_failure(world: World, process: Process, schedule: Schedule, asked, before: list[str]) -> None:
     """A failed ADD holds nothing, and a block write whose reply alone was lost is no failure."""
     faults = [line for line in schedule.trace if line.startswith(f"{process.name}: ") and not line.endswith("[ok]")]
     _, verb, container, *_ = process.name.split()
-    alone = containers.count(container) == 1
-    if (
-        verb == "ADD"
-        and alone
-        and len(faults) == 1
-        and "update BlockKey" in faults[0]
-        and faults[0].endswith("[reply lost]")
-    ):
+    rivals = [one for one in asked if one[0] in ("ADD", "IP", "DEL", "FREE") and one[1] == container]
+    if verb != "ADD" or len(rivals) > 1:
+        return
+    if len(faults) == 1 and "update BlockKey" in faults[0] and faults[0].endswith("[reply lost]"):
         assert not isinstance(process.error, PortError), (process.name, process.error)
-    if verb == "ADD" and isinstance(process.error, IpamError) and not faults and alone:
+    if isinstance(process.error, IpamError) and not faults and container not in before:
         held = {handle for handle, _ in world.held()} | {handle for handle, _ in world.counted()}
         assert f"net.{container}" not in held, (process.name, process.error)
 
@@ -120,7 +115,7 @@ def require_no_double_answer(processes: list[Process], asked, held: set[str]) ->
     assert not held.intersection(given_out), held.intersection(given_out)
 
 
-def require_one_answer(world: World, starts: list[Process], asked) -> None:
+def require_one_answer(world: World, starts: list[Process], asked, trace: list[str]) -> None:
     """A virtual machine has what each of its containers was answered, unless it was deleted meanwhile.
 
     And however a schedule ended, its next start gets the address that it has, or one if it has none.
@@ -128,6 +123,8 @@ def require_one_answer(world: World, starts: list[Process], asked) -> None:
     for process in starts:
         assert not isinstance(process.error, (HandleFull, StillContended)), (process.name, process.error)
     held = {str(address) for address in world.held_by(VM)}
+    if not any(process.result or process.error for process in starts) and all("[ok]" in line for line in trace):
+        assert not held, "no start of the virtual machine was answered, and all were undone"
     if all(verb != "VMDEL" for verb, *_ in asked):
         answered = set().union(*[process.result or () for process in starts])
         assert answered <= held, f"the virtual machine has {held}, but was answered {answered}"
