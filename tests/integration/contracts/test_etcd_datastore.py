@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from adapters.etcdv3.datastore import EtcdDatastore
 from adapters.etcdv3.race_etcd3 import etcd3_opener
 from adapters.etcdv3.settings import read_settings
 from adapters.linux.signals import Withheld
-from contracts_datastore import DatastoreContract
+from contracts_datastore import SOON, DatastoreContract
+from domain.ipam.handle import Handle
+from ports.datastore import HandleKey
+from ports.errors import Conflict, Missing
 from services.etcd import shared_etcd
 
 
@@ -29,3 +34,21 @@ class TestEtcdDatastore(DatastoreContract):
 
     def put_text(self, store, key_text, text):
         store.server.put(key_text, text)
+
+    @pytest.mark.parametrize("revision", ["0", "-1", "9" * 19, "9" * 30, "²", ""])
+    def test_a_revision_that_no_key_can_have_never_fits(self, store, revision):
+        """0 would mean "if there is no such key" to etcd."""
+        with pytest.raises(Missing):
+            store.update(HandleKey("h"), Handle({}), revision, SOON)
+        assert store.get(HandleKey("h"), SOON) is None
+        store.create(HandleKey("h"), Handle({}), SOON)
+        with pytest.raises(Conflict):
+            store.update(HandleKey("h"), Handle({}), revision, SOON)
+        with pytest.raises(Conflict):
+            store.delete(HandleKey("h"), revision, SOON)
+
+    def test_a_revision_is_etcds_own(self, store):
+        created = store.create(HandleKey("h"), Handle({}), SOON)
+        key = base64.b64encode(b"/calico/ipam/v2/handle/h").decode()
+        (row,) = store.server.ask("kv/range", {"key": key})["kvs"]
+        assert row["mod_revision"] == created.revision
