@@ -23,7 +23,7 @@ from domain.cni.errors import (
 from domain.cni.request import check_command, check_config, config_version, read_request
 from domain.cni.versions import check_version, supported_text, version_text
 from domain.value import Value
-from entrypoints.termination import Interrupted, ignore, raise_when_signalled, settle
+from entrypoints.termination import Interrupted, ignore, raise_when_signalled, seen, settle
 from entrypoints.version import VERSION
 
 TYPE_CHECKING = False
@@ -159,7 +159,8 @@ def attempt(action: Callable[[], T], verb: str, log: Log) -> tuple[T | None, Cni
             return None, describe(error, verb, log)
         else:
             return done, None
-    except Interrupted as signal:  # also one that came while the handler above began
+    except Interrupted as signal:  # also one that came while the handler above began, or was lost before
+        seen()
         return None, CniError(TRY_AGAIN_LATER, f"interrupted by {signal} during {verb}")
 
 

@@ -4,6 +4,9 @@ SIGTERM, SIGINT and SIGHUP raise `Interrupted` in the main thread while a verb r
 once the verb is over, they are noted and nothing else, because undoing and answering must not be torn apart. They
 stay caught rather than ignored until the end, so that programs started meanwhile get the default behaviour.
 
+The interpreter drops what is raised inside a finalizer or a weak reference's callback, and says so on stderr alone. So
+the handler also leaves the signal's name behind, and `settle` raises again what nobody has seen.
+
 `_signal` is the core of `signal`, which would load `enum`.
 """
 
@@ -20,20 +23,29 @@ _NAMES = {_signal.SIGTERM: "SIGTERM", _signal.SIGINT: "SIGINT"}
 if hasattr(_signal, "SIGHUP"):  # not on Windows
     _NAMES[_signal.SIGHUP] = "SIGHUP"
 
+_unseen: list[str] = []  # the signal that has been raised, until `seen`: one at most
+
 
 class Interrupted(BaseException):
     """Not an `Exception`: no handler of ordinary errors on the way may stop it. `str()` names the signal."""
 
 
 def raise_when_signalled() -> None:
+    _unseen.clear()
     for number in _NAMES:
         _signal.signal(number, _raise)
 
 
 def settle() -> None:
-    """From here on the signals change nothing."""
-    for number in _NAMES:
-        _signal.signal(number, _note)
+    """From here on the signals change nothing. Interrupted if one came before and its exception was lost."""
+    _only_note()
+    if _unseen:
+        raise Interrupted(_unseen[0])
+
+
+def seen() -> None:
+    """The exception has arrived where it ends the call."""
+    _unseen.clear()
 
 
 def ignore() -> None:
@@ -45,8 +57,14 @@ def ignore() -> None:
 
 
 def _raise(number: int, _frame: FrameType | None) -> NoReturn:
-    settle()
+    _only_note()
+    _unseen.append(_NAMES[number])
     raise Interrupted(_NAMES[number])
+
+
+def _only_note() -> None:
+    for number in _NAMES:
+        _signal.signal(number, _note)
 
 
 def _note(_number: int, _frame: FrameType | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,40 @@ def test_a_termination_signal_takes_everything_back(number: int, capfd: pytest.C
 def be_terminated(_call: Call) -> str:
     os.kill(os.getpid(), signal.SIGTERM)
     return "not reached"
+
+
+class Collected:
+    pass
+
+
+def lose_a_signal() -> None:
+    """What a callback of a weak reference raises is dropped by the interpreter."""
+    thing = Collected()
+    kept = weakref.ref(thing, lambda _gone: os.kill(os.getpid(), signal.SIGTERM))
+    del thing
+    assert kept() is None
+
+
+def lose_a_signal_and_answer(_call: Call) -> str:
+    lose_a_signal()
+    return "the answer"
+
+
+def lose_a_signal_and_fail(_call: Call) -> str:
+    lose_a_signal()
+    raise Refused("no")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # that it is dropped is the point
+@pytest.mark.parametrize("then", [lose_a_signal_and_answer, lose_a_signal_and_fail])
+def test_a_signal_whose_exception_was_lost_ends_the_call_all_the_same(
+    then: Callable[[Call], str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    subject = Subject(then)
+    assert subject.run() == 1
+    assert subject.undone == ["second", "first"]
+    assert json.loads(capfd.readouterr().out) == {"code": 11, "msg": "interrupted by SIGTERM during ADD"}
+    assert Subject(lambda _call: "").run() == 0  # it counts for one call
 
 
 @pytest.mark.parametrize(
