@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ports.readiness import Readiness
 
 DEFAULT_SQLITE_PATH = "/var/lib/tortie/datastore.db"
-OWN_IPAM = "calico-ipam"
+OWN_IPAM, NETWORK_PLUGIN = "calico-ipam", "calico"
 NO_INLINE: Mapping[str, str] = {}
 
 
@@ -113,15 +113,16 @@ def sqlite_datastore(path: str, clock: Clock, *, create: bool = False) -> Datast
 def etcd_datastore(environment: Mapping[str, str], clock: Clock, inline: Mapping[str, str]) -> Datastore:
     """Settings are read, and complained about, before the library is loaded."""
     from adapters.etcdv3.datastore import EtcdDatastore
+    from adapters.etcdv3.load_etcd3 import load_etcd3
     from adapters.etcdv3.settings import read_settings
     from adapters.linux.signals import Withheld
 
     settings = read_settings(lambda name: setting(environment, name), inline)
     try:
-        from adapters.etcdv3.race_etcd3 import etcd3_opener
+        opener = load_etcd3(settings.tls, Withheld)
     except ImportError as error:
         raise BadConfiguration(f'datastore type "etcdv3" needs the packages of the extra "etcd": {error}') from error
-    return EtcdDatastore(settings, clock, etcd3_opener(Withheld))
+    return EtcdDatastore(settings, clock, opener)
 
 
 def cluster() -> Cluster:
@@ -157,6 +158,9 @@ def grpc_dataplane(options: Mapping[str, str], clock: Clock, log: Log) -> Datapl
 def ipam_plugin(netconf: NetConf, environment: Mapping[str, str], runtime: Runtime) -> IpamPlugin:
     """Our own calico-ipam works in this process if it is what CNI_PATH has; anything else is executed."""
     from adapters.linux.plugin_exec import ExecutedIpamPlugin
+
+    if netconf.ipam.type == NETWORK_PLUGIN and _is_own(netconf.ipam.type, environment):
+        raise BadConfiguration(f'ipam.type "{NETWORK_PLUGIN}" is the network plugin itself; set "{OWN_IPAM}"')
 
     if netconf.ipam.type == OWN_IPAM and _is_own(netconf.ipam.type, environment):
         from entrypoints.own_ipam import OwnIpamPlugin

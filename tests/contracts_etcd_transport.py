@@ -1,12 +1,19 @@
 """What every transport to etcd promises, as one suite that each of them runs, on a real etcd.
 
-Derive a class named `Test…` and give it a fixture `opener`, which is an `adapters.etcdv3.transport.Open`.
+Derive a class named `Test…` and give it a fixture `opener`, which is an `adapters.etcdv3.transport.Open`, and
+`loading`, which is code that makes one from `tls` and `Withheld`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import ssl
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +35,21 @@ from services.tcp_proxy import BlackHole, TcpProxy
 
 ANY = (b"\0", b"\xff")
 NOBODY = "http://127.0.0.1:1"
+ROOT = Path(__file__).resolve().parents[1]
+ASK = """
+import sys
+sys.path.insert(0, {root!r})
+from pathlib import Path
+from adapters.etcdv3.endpoint import parse_endpoints
+from adapters.etcdv3.transport import Tls, TransportError
+from adapters.linux.signals import Withheld
+tls = Tls(Path({ca!r}).read_bytes(), only_newest={newest})
+{loading}
+try:
+    opener(parse_endpoints({url!r}), tls, 5.0)
+except TransportError as error:
+    print(type(error).__name__, error)
+"""
 
 
 def failure(action) -> TransportError:
@@ -37,6 +59,8 @@ def failure(action) -> TransportError:
 
 
 class EtcdTransportContract:
+    loading: str
+
     @pytest.fixture(scope="class")
     @classmethod
     def server(cls):
@@ -238,8 +262,31 @@ class EtcdTransportContract:
         etcd = connect(secure.url, mine)
         assert etcd.create(b"/tls", b"v", 5).done
 
-    def test_tls_1_3_alone(self, secure, connect, mine):
-        assert connect(secure.url, mine.replace(only_newest=True)).read([(b"/none", b"")], 5) == [[]]
+    @pytest.mark.parametrize("newest", [False, True])
+    @pytest.mark.parametrize("spoken", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+    def test_tls_1_3_alone_can_be_wanted(self, authority, newest, spoken):
+        """In a process of its own, as a library may take that choice once. The server only shakes hands."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*authority.issue("handshaker", "IP:127.0.0.1"))
+        context.minimum_version = context.maximum_version = spoken
+        context.set_alpn_protocols(["h2"])
+        agreed = []
+
+        def serve():
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(OSError), context.wrap_socket(connection, server_side=True) as wrapped:
+                agreed.append(wrapped.version())
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            serving = threading.Thread(target=serve, daemon=True)
+            serving.start()
+            url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+            code = ASK.format(root=str(ROOT), ca=str(authority.ca), newest=newest, url=url, loading=self.loading)
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+            serving.join(10)
+        refused = newest and spoken == ssl.TLSVersion.TLSv1_2
+        assert agreed == ([] if refused else [spoken.name.replace("v1_", "v1.")])
+        assert done.stdout.startswith("Untrusted") is refused, done
 
     def test_c16_a_wrong_authority_is_a_certificate_problem(self, secure, connect, mine, foreign):
         began = time.monotonic()

@@ -16,13 +16,12 @@ import _thread
 import os
 
 from adapters.etcdv3 import etcdrpc
+from adapters.etcdv3.load_etcd3 import CIPHERS, NO_CIPHER_BEFORE_1_3
 from adapters.etcdv3.transport import DEADLINE_EXCEEDED, Outcome, Transport, TransportError, Untrusted
 
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC writes to stderr what its errors say anyway
-os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # its handlers crash a child that only wants to exec a plugin
 etcdrpc.install()
 
-import grpc  # noqa: E402 - after its settings
+import grpc  # noqa: E402 - beside the package
 from etcd3 import Etcd3Client, transactions  # noqa: E402 - after its messages
 
 TYPE_CHECKING = False
@@ -58,9 +57,6 @@ _OPTIONS = (
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
 )
-# gRPC has no setting for the oldest version of TLS. This is a cipher of version 1.2 that needs a key known to both
-# sides beforehand, so nobody can agree on it; version 1.3 has ciphers of its own.
-_NO_CIPHER_BEFORE_1_3 = "ECDHE-PSK-AES128-CBC-SHA"
 _SYSTEM_AUTHORITIES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -88,8 +84,8 @@ class Client(Etcd3Client):  # type: ignore[misc]  # the package has no types
     def __init__(self, endpoint: Endpoint, tls: Tls) -> None:
         self.endpoint = endpoint
         self._tls = tls
-        if endpoint.secure and tls.only_newest:
-            os.environ["GRPC_SSL_CIPHER_SUITES"] = _NO_CIPHER_BEFORE_1_3
+        if endpoint.secure and tls.only_newest and os.environ.get(CIPHERS) != NO_CIPHER_BEFORE_1_3:
+            raise Untrusted("TLS 1.3 alone is wanted, but the library was loaded without")
         super().__init__(endpoint.host_text, endpoint.port, ca_cert=endpoint.secure or None, grpc_options=_OPTIONS)
 
     def _get_secure_creds(self, *_paths: object) -> grpc.ChannelCredentials:

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from adapters.etcdv3.endpoint import parse_endpoints
-from adapters.etcdv3.race_etcd3 import etcd3_opener
+from adapters.etcdv3.load_etcd3 import load_etcd3
 from adapters.etcdv3.transport import Tls
 from adapters.linux.signals import Withheld
 from contracts_etcd_transport import ANY, EtcdTransportContract
@@ -19,10 +19,12 @@ from services.tcp_proxy import BlackHole, TcpProxy
 
 
 class TestEtcd3Transport(EtcdTransportContract):
+    loading = "from adapters.etcdv3.load_etcd3 import load_etcd3; opener = load_etcd3(tls, Withheld)"
+
     @pytest.fixture(scope="class")
     @classmethod
     def opener(cls):
-        return etcd3_opener(Withheld)
+        return load_etcd3(Tls(), Withheld)
 
 
 class Stopped(BaseException):
@@ -48,12 +50,12 @@ def test_a_signal_ends_an_attempt_to_connect(raising_sigterm):
         began = time.monotonic()
         raising_sigterm.start()
         with pytest.raises(Stopped):
-            etcd3_opener(Withheld)(parse_endpoints(hole.url), Tls(), 30.0)
+            load_etcd3(Tls(), Withheld)(parse_endpoints(hole.url), Tls(), 30.0)
         assert time.monotonic() - began < 2
 
 
 def test_a_signal_ends_a_request_and_the_next_connection_works(raising_sigterm):
-    opener = etcd3_opener(Withheld)
+    opener = load_etcd3(Tls(), Withheld)
     with Etcd() as etcd, TcpProxy(etcd.port) as proxy:
         transport = opener(parse_endpoints(proxy.url), Tls(), 10.0)
         proxy.stalled.set()

@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from adapters.etcdv3.datastore import EtcdDatastore
-from adapters.etcdv3.race_etcd3 import etcd3_opener
+from adapters.etcdv3.load_etcd3 import load_etcd3
 from adapters.etcdv3.settings import read_settings
 from adapters.linux.signals import Withheld
 from contracts_datastore import SOON, DatastoreContract
@@ -28,7 +28,7 @@ class TestEtcdDatastore(DatastoreContract):
     def store(self, clock, server):
         server.clear()
         settings = read_settings(lambda name: {"ETCD_ENDPOINTS": server.url}.get(name, ""), {})
-        with EtcdDatastore(settings, clock, etcd3_opener(Withheld)) as store:
+        with EtcdDatastore(settings, clock, load_etcd3(settings.tls, Withheld)) as store:
             store.server = server
             yield store
 
