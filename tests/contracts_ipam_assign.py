@@ -172,7 +172,7 @@ class AutoAssignContract(LibraryContract):
         assert {one.block.length for one in family.taken} == {size}
         assert len(many_pools.meddled.writes) == 5  # affinity, block, affinity, handle, block
 
-    NODES = 40  # the original has 1000; nothing depends on the number but the time
+    NODES = 25  # the original has 1000; nothing depends on the number but the time
 
     def test_each_of_many_nodes_gets_an_address_and_another_one_from_the_same_block(self, library):
         """LIB-005, LIB-006."""
