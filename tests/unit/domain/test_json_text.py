@@ -110,8 +110,44 @@ def test_markup_and_line_separators_are_escaped_as_go_does() -> None:
     assert dumps("<a href='x'>&\u2028\u2029é\t\"") == ('"\\u003ca href=\'x\'\\u003e\\u0026\\u2028\\u2029é\\t\\""')
 
 
-def test_a_lone_surrogate_becomes_the_replacement_character() -> None:
-    assert dumps(parse(r'"a\ud800b"')) == '"a\ufffdb"'
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r'"a\ud800b"', "a\ufffdb"),
+        (r'"\uDFFF"', "\ufffd"),
+        (r'"\ud83d\ude00"', "\U0001f600"),
+        (r'"\ud83d\ud83d\ude00\ude00"', "\ufffd\U0001f600\ufffd"),
+        (r'"\\ud800"', r"\ud800"),
+        (
+            r'{"\ud800": ["\ud800", 1, null, {"a": "\udc00é"}], "b": true}',
+            {"\ufffd": ["\ufffd", 1, None, {"a": "\ufffdé"}], "b": True},
+        ),
+    ],
+)
+def test_a_lone_surrogate_becomes_the_replacement_character(text: str, value: object) -> None:
+    assert parse(text) == value
+    str(parse(text)).encode()
+
+
+def test_a_fraction_beside_a_surrogate_keeps_its_spelling() -> None:
+    assert dumps(parse(r'["\ud800", 1.10]')) == '["\ufffd",1.10]'
+
+
+def test_a_surrogate_at_any_depth_is_replaced_or_refused() -> None:
+    def nested(depth: int) -> str:
+        return "[" * depth + r'"\ud800"' + "]" * depth
+
+    found = parse(nested(100))
+    for _ in range(100):
+        (found,) = found
+    assert found == "\ufffd"
+    for depth in range(200, 3000, 100):
+        try:
+            parse(nested(depth))
+        except JsonError:
+            break
+    with pytest.raises(JsonError, match="exceeded max depth"):
+        parse(nested(3000))
 
 
 def test_members_and_items_are_indented_and_empty_ones_are_not() -> None:
