@@ -89,6 +89,8 @@ def check_ifname(ifname: str) -> None:
         why = "interface name is . or .."
     elif any(character in "/:" or character.isspace() for character in ifname):
         why = "interface name contains / or : or whitespace characters"
+    elif any("\ud800" <= character <= "\udfff" for character in ifname):  # how an environment shows other bytes
+        why = "interface name is not UTF-8"
     if why:
         raise CniError(INVALID_ENVIRONMENT, why, details)
 

@@ -106,10 +106,17 @@ def test_bad_container_ids(name: str) -> None:
         ("a/b", "interface name contains / or : or whitespace characters", ""),
         ("a:b", "interface name contains / or : or whitespace characters", ""),
         ("a\u00a0b", "interface name contains / or : or whitespace characters", ""),
+        ("eth\udcff", "interface name is not UTF-8", ""),
     ],
 )
 def test_bad_interface_names(name: str, why: str, details: str) -> None:
     assert refusal(lambda: check_ifname(name)) == (4, why, details)
+
+
+@pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
+def test_every_verb_refuses_an_interface_name_that_is_not_utf_8(command: str) -> None:
+    environ = {**FULL, "CNI_COMMAND": command, "CNI_IFNAME": "eth\udcff"}
+    assert refusal(lambda: read_request(environ)) == (4, "interface name is not UTF-8", "")
 
 
 @given(st.text(st.sampled_from("abcXYZ019_-."), min_size=1, max_size=15).filter(lambda name: name not in (".", "..")))
