@@ -43,7 +43,7 @@ class Limits(Value):
 
 class LogFile:
     def __init__(self, path: str, limits: Limits) -> None:
-        """OSError when the file cannot be opened; its directory is made if need be."""
+        """OSError, ValueError or RecursionError when the file cannot be opened; its directory is made if need be."""
         self._path = path
         self._directory, _, name = path.rpartition("/")
         self._directory = self._directory or ("/" if path.startswith("/") else ".")
@@ -58,7 +58,7 @@ class LogFile:
         try:
             if os.fstat(self._descriptor).st_size + len(line) > self._limits.size:
                 self._rotate(len(line))
-        except OSError:
+        except (OSError, ValueError, OverflowError):  # the latter two: an age beyond all dates
             pass  # then the file grows
         try:  # noqa: SIM105 - contextlib costs 4 ms to load
             os.write(self._descriptor, line)

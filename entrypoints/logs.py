@@ -57,7 +57,7 @@ class CallLog(Log):
         limits = Limits.of(netconf.log_file_max_size, netconf.log_file_max_age, netconf.log_file_max_count)
         try:
             self._file = LogFile(netconf.log_file_path, limits)
-        except OSError as error:
+        except (OSError, ValueError, RecursionError) as error:  # ValueError: a zero byte in the path
             self.error("Cannot write the log file", path=netconf.log_file_path, error=error)
 
     def debug(self, message: str, **fields: object) -> None:

@@ -72,6 +72,15 @@ def test_old_rotated_files_go_also_those_the_original_compressed(tmp_path: Path)
     assert len(left) == len(kept) + 1
 
 
+@pytest.mark.parametrize("days", [10**7, 10**15, 2**63 - 1])
+def test_an_age_beyond_all_dates_breaks_nothing(tmp_path: Path, days: int) -> None:
+    file = LogFile(str(tmp_path / "cni.log"), limits(size=10, age=days * DAY))
+    file.write(b"record 0\n")
+    file.write(b"record 1\n")
+    assert (tmp_path / "cni.log").read_bytes() == b"record 1\n"
+    assert len(rotated(tmp_path)) == 1
+
+
 @pytest.mark.parametrize("name", ["cni", "cni.log.txt"])
 def test_names_with_another_or_no_extension_rotate_too(tmp_path: Path, name: str) -> None:
     file = LogFile(str(tmp_path / name), limits(size=10))

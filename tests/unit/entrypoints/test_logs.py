@@ -94,7 +94,13 @@ def test_a_file_gets_the_same_lines(tmp_path: Path, capfd: pytest.CaptureFixture
     assert stat.S_IMODE(path.parent.parent.stat().st_mode) == 0o755
 
 
-@pytest.mark.parametrize("path", ["/dev/full", "/proc/nowhere/cni.log", "/dev/null/cni.log", "/"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/dev/full", "/proc/nowhere/cni.log", "/dev/null/cni.log", "/"),
+        *("/tmp/\0/cni.log", "\0", "/tmp/a\0.log", "/tmp/\ud800.log", "/proc" + "/x" * 5000),
+    ],
+)
 def test_trouble_with_the_file_is_nobodys_trouble(path: str, capfd: pytest.CaptureFixture[str]) -> None:
     """C17."""
     log = CallLog("x")
