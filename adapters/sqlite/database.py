@@ -59,7 +59,7 @@ def unavailable(path: str, error: _sqlite3.Error) -> Unavailable:
 
 def open_database(path: str, *, create: bool) -> Connection:
     """A connection in autocommit mode. SQLite's own errors come out as they are: some of them are worth a retry."""
-    if not path or "\0" in path:
+    if not path or "\0" in path or any("\ud800" <= one <= "\udfff" for one in path):  # SQLite wants UTF-8
         raise BadConfiguration(f"datastore path {path!r} is not the name of a file")
     try:
         _check_file(path, create=create)

@@ -207,7 +207,7 @@ def test_other_kinds_of_files_are_refused_without_waiting(tmp_path):
     assert "Not a directory" in fault_of(Path("/dev/null/datastore.db"), create=True)
 
 
-@pytest.mark.parametrize("path", ["", "a\0b"])
+@pytest.mark.parametrize("path", ["", "a\0b", "a\udcffb", "a\ud800"])
 def test_a_path_that_can_name_no_file_is_bad_configuration(path):
     with SqliteDatastore(path, CLOCK) as store, pytest.raises(BadConfiguration, match="is not the name of a file"):
         store.get(KEY, CLOCK.deadline(1))
