@@ -6,12 +6,14 @@ import pytest
 
 from adapters.memory.clock import MemoryClock
 from adapters.memory.datastore import MemoryDatastore
-from contracts_ipam_assign import AutoAssignContract, PoolsContract
+from contracts_ipam_assign import AutoAssignContract
+from contracts_ipam_ensure_block import EnsureBlockContract
 from contracts_ipam_library import AffinityContract, AttributesContract, ReleaseContract, SettingsContract
 from contracts_ipam_limits import AssignIpContract, BorrowingContract, HandleLimitContract
 from contracts_ipam_owners import OwnerAttributesContract
+from contracts_ipam_pools import PoolsContract
 from contracts_ipam_races import RaceContract
-from contracts_ipam_windows import EnsureBlockContract, HostReservationContract, WindowsContract
+from contracts_ipam_windows import HostReservationContract, WindowsContract
 
 
 class OnMemory:
