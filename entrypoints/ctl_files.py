@@ -1,7 +1,8 @@
 """Manifests as an operator writes them: YAML or JSON, several in one file, or a list of them in one document.
 
 YAML here has the types of JSON and no more: a creation time, a MAC address or `on` is the text that it looks like.
-(The usual rules would read them as a date, a number in base sixty and a boolean.)
+(The usual rules would read them as a date, a number in base sixty and a boolean.) A name that a mapping gives twice is
+refused, as one of the two would be lost; so are aliases that write a small file out into a huge one.
 
 Invariant: a file is read whole before anything is done with its first document.
 """
@@ -15,7 +16,7 @@ import sys
 import yaml
 
 from adapters.records.manifests import expand
-from domain.json_text import dumps
+from domain.json_text import dumps, whole_characters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,12 +35,74 @@ _TYPES = {
 }
 
 
+_MOST_COPIES = 10_000  # nodes that aliases may add to what a file spells out
+
+
 class BadFile(Exception):
     """A file that cannot be used. The text names it, the place, and what was expected."""
 
 
+class _Refused(yaml.MarkedYAMLError):
+    """YAML, but not as we take it."""
+
+    def __init__(self, problem: str, mark: Any) -> None:
+        super().__init__(problem=problem, problem_mark=mark)
+
+
 class _Loader(yaml.SafeLoader):
     yaml_implicit_resolvers: dict[str, Any] = {}
+    yaml_constructors = {  # no date, set or octets, not even for an explicit tag; None: for any other
+        tag: make
+        for tag, make in yaml.SafeLoader.yaml_constructors.items()
+        if tag is None or tag.rpartition(":")[2] in ("null", "bool", "int", "float", "str", "seq", "map")
+    }
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._nodes = 0  # so far, those that aliases stand for included
+        self._copies = 0  # those alone
+        self._sizes: dict[str, int] = {}  # nodes below each anchor, once it is complete
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]  # typeshed has no types for it
+        if isinstance(event, yaml.AliasEvent):
+            node = super().compose_node(parent, index)
+            self._count_alias(event)
+            return node
+        before = self._nodes
+        self._sizes.pop(event.anchor, None)  # an earlier document's
+        node = super().compose_node(parent, index)
+        self._nodes += 1
+        if event.anchor:
+            self._sizes[event.anchor] = self._nodes - before
+        return node
+
+    def _count_alias(self, event: Any) -> None:
+        size = self._sizes.get(event.anchor)
+        if size is None:
+            raise _Refused(f"alias {event.anchor} stands inside what it stands for", event.start_mark)
+        self._nodes += size
+        self._copies += size
+        if self._copies > _MOST_COPIES:
+            raise _Refused(f"aliases stand for more than {_MOST_COPIES} values", event.start_mark)
+
+    def compose_mapping_node(self, anchor: Any) -> Any:
+        node = super().compose_mapping_node(anchor)
+        seen: set[str] = set()
+        for name, _ in node.value:
+            if not isinstance(name, yaml.ScalarNode):
+                continue  # refused later: it is no name
+            if name.value in seen:
+                raise _Refused(f"{name.value!r} is given twice in one mapping", name.start_mark)
+            seen.add(name.value)
+        return node
+
+    def construct_scalar(self, node: Any) -> Any:
+        """JSON escapes a character beyond U+FFFF as a pair, which YAML knows nothing of."""
+        text = super().construct_scalar(node)
+        if text.isascii():
+            return text
+        return whole_characters(text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass"))
 
 
 class _Dumper(yaml.SafeDumper):
@@ -73,14 +136,17 @@ def read_documents(path: str) -> list[Any]:
     """All that a file (`-`: standard input) says in YAML or JSON. BadFile if it says nothing of the kind."""
     try:
         return list(yaml.load_all(text_of(path), _Loader))
-    except (yaml.YAMLError, RecursionError) as error:
+    except _Refused as error:
+        raise BadFile(f"{_shown(path)}: {_fault(error)}") from None
+    except (yaml.YAMLError, RecursionError, ValueError, LookupError, ArithmeticError) as error:
         raise BadFile(f"{_shown(path)}: neither YAML nor JSON: {_fault(error)}") from None
 
 
 def _fault(error: Exception) -> str:
     """Without the line itself: it may hold a password."""
     mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or "too deeply nested"
+    usual = "too deeply nested" if isinstance(error, RecursionError) else "a value cannot be read"
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or usual
     return f"{problem} in line {mark.line + 1}" if mark else str(problem)
 
 
