@@ -22,3 +22,11 @@ class Lock(ABC):
         Gives whether it is really held; when it cannot be had (deadline, permissions) the block runs unlocked. The
         lock file is `flock(2)`ed, so that it excludes the original's processes too, and is never deleted.
         """
+
+    @abstractmethod
+    def keep(self, path: str, deadline: Deadline) -> bool:
+        """Wait for the lock on something that exists already, such as a container's namespace, and keep it.
+
+        It is kept until the process ends, so that not even undo runs beside another call about the same thing.
+        False, and the call goes on, when it cannot be had.
+        """

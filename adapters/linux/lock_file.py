@@ -3,14 +3,16 @@
 The kernel frees it when the holder dies, so nothing is ever left behind and the file stays. Waiting polls: a blocking
 `flock` could only be given a limit by a timer signal, and signals belong to the entrypoint.
 
-Invariant: the block always runs, locked if at all possible; the file has the mode written here whatever
-the umask is.
+Invariant: the block always runs, locked if at all possible; a file made here has the mode written here whatever the
+umask is, and nothing that was there before is changed.
 """
 
 from __future__ import annotations
 
 import os
+from errno import EINVAL
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
+from stat import S_ISREG
 
 from adapters.linux.directory import make_directory
 from adapters.linux.errno_text import reason
@@ -18,6 +20,7 @@ from ports.lock import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from ports.clock import Clock
@@ -25,7 +28,9 @@ if TYPE_CHECKING:
     from ports.log import Log
 
 DEFAULT_PATH = "/var/run/calico/ipam.lock"
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_NEW = _FLAGS | os.O_CREAT | os.O_EXCL
+_EXISTING = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _FILE_MODE = 0o600
 _FIRST_SLEEP = 0.0005
 _LONGEST_SLEEP = 0.01
@@ -40,24 +45,29 @@ class LockFile(Lock):
         self.log = log
 
     def held(self, deadline: Deadline) -> _Held:
-        return _Held(self, deadline)
+        return _Held(self, deadline, _open)
+
+    def keep(self, path: str, deadline: Deadline) -> bool:
+        # Nobody leaves this block: the descriptor is closed, and the lock freed, when the process ends.
+        return _Held(LockFile(path, self.clock, self.log), deadline, _open_existing).__enter__()
 
 
 class _Held:
-    def __init__(self, lock: LockFile, deadline: Deadline) -> None:
+    def __init__(self, lock: LockFile, deadline: Deadline, open_file: Callable[[str], int]) -> None:
         self._lock = lock
+        self._open = open_file
         self._deadline = deadline
         self._fd = -1
 
     def __enter__(self) -> bool:
         lock = self._lock
         try:
-            self._fd = _open(lock.path)
+            self._fd = self._open(lock.path)
             if self._wait():
                 return True
-            lock.log.warning("The host lock is held by others for too long, going on without it", path=lock.path)
+            lock.log.warning("The lock is held by others for too long, going on without it", path=lock.path)
         except (OSError, ValueError) as error:
-            lock.log.warning("Cannot use the host lock, going on without it", path=lock.path, error=reason(error))
+            lock.log.warning("Cannot use the lock, going on without it", path=lock.path, error=reason(error))
         except BaseException:  # a termination signal while waiting
             self._close()
             raise
@@ -94,17 +104,29 @@ class _Held:
 
 
 def _open(path: str) -> int:
+    """The host's lock file, made if need be. What exists already stays as it is, and must be a regular file."""
     try:
-        fd = os.open(path, _FLAGS, _FILE_MODE)
+        return _create(path)
     except FileNotFoundError:
         make_directory(os.path.dirname(path))
-        fd = os.open(path, _FLAGS, _FILE_MODE)
+        return _open(path)
+    except FileExistsError:
+        fd = os.open(path, _FLAGS)
+    if not S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(EINVAL, "not a regular file")
+    return fd
+
+
+def _create(path: str) -> int:
+    fd = os.open(path, _NEW, _FILE_MODE)
     try:
-        if os.fstat(fd).st_mode & 0o7777 != _FILE_MODE:
-            os.fchmod(fd, _FILE_MODE)
-    except PermissionError:
-        pass  # somebody else's file: as good a lock as any
+        os.fchmod(fd, _FILE_MODE)
     except BaseException:
         os.close(fd)
         raise
     return fd
+
+
+def _open_existing(path: str) -> int:
+    return os.open(path, _EXISTING)

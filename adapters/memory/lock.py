@@ -21,7 +21,8 @@ FOR_EVER = float("inf")
 class MemoryLock(Lock):
     """`hold_elsewhere(seconds)` makes it look held by another process for that long.
 
-    `held_now` tells whether a block runs under it, `given` what each `held` so far gave.
+    `held_now` tells whether a block runs under it, `given` what each `held` so far gave. `kept` are the paths that
+    `keep` has locked; those in `kept_elsewhere` another process has.
     """
 
     def __init__(self, clock: Clock, log: Log) -> None:
@@ -30,6 +31,8 @@ class MemoryLock(Lock):
         self._free_at = 0.0
         self.held_now = False
         self.given: list[bool] = []
+        self.kept: list[str] = []
+        self.kept_elsewhere: set[str] = set()
 
     def hold_elsewhere(self, seconds: float = FOR_EVER) -> None:
         self._free_at = self._clock.monotonic() + seconds
@@ -39,6 +42,14 @@ class MemoryLock(Lock):
 
     def held(self, deadline: Deadline) -> _Held:
         return _Held(self, deadline)
+
+    def keep(self, path: str, deadline: Deadline) -> bool:
+        now = self._clock.monotonic()
+        if path in self.kept_elsewhere:
+            self._clock.sleep(deadline.left(now))
+            return False
+        self.kept.append(path)
+        return True
 
     def _take(self, deadline: Deadline) -> bool:
         now = self._clock.monotonic()

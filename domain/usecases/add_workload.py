@@ -9,8 +9,9 @@ from __future__ import annotations
 from domain.cni.errors import INTERNAL, INVALID_CONFIG, CniError
 from domain.cni.result import Result, ResultInterface, ResultIp
 from domain.usecases.steps.cluster_ready import CLUSTER, pass_gates, require_ready
-from domain.usecases.steps.find_endpoint import endpoints_like, matching
+from domain.usecases.steps.find_endpoint import endpoint_key, endpoints_like, matching
 from domain.usecases.steps.guarded_write import LEAVE, guarded_write
+from domain.usecases.steps.host_lock import lock_container
 from domain.usecases.steps.mtu import device_mtu
 from domain.usecases.steps.network_workload import Networking
 from domain.usecases.steps.node_name import node_name, require_nodename_file
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from ports.runtime import Runtime
 
 DEVICE_TYPES = ("", "veth", "netkit")
+MOST_QUEUES = 4096
 
 
 def add_workload(call: Call, runtime: Runtime, undo: Undo) -> Result:
@@ -44,9 +46,15 @@ def add_workload(call: Call, runtime: Runtime, undo: Undo) -> Result:
         raise CniError(INVALID_CONFIG, NO_KUBERNETES)
     if call.netconf.ip_addrs_no_ipam:
         raise CniError(INTERNAL, "requested feature is not supported for this runtime: ip_addrs_no_ipam")
+    Networking(call, runtime, identity, mtu).check_names()
+    lock_container(call, runtime)
     _open_datastore(runtime)
-    cluster, endpoints, profile = runtime.datastore.fetch(
-        CLUSTER, endpoints_like(identity), ProfileKey(call.netconf.name), deadline=call.deadline
+    cluster, endpoints, profile, _ = runtime.datastore.fetch(
+        CLUSTER,
+        endpoints_like(identity),
+        ProfileKey(call.netconf.name),
+        endpoint_key(identity),  # read by name too: a damaged record is in no listing, and must stop us here
+        deadline=call.deadline,
     )
     require_ready(cluster)
     if call.netconf.readiness_gates:
@@ -74,6 +82,8 @@ def _refuse_unusable(call: Call, runtime: Runtime) -> int:
         )
     if netconf.policy_setup_timeout_seconds < 0:
         raise CniError(INTERNAL, f"invalid pod startup delay of {netconf.policy_setup_timeout_seconds}")
+    if netconf.num_queues > MOST_QUEUES:
+        raise CniError(INTERNAL, f"num_queues {netconf.num_queues} is more than a device can have ({MOST_QUEUES})")
     refuse_own_namespace(call.request, runtime)
     return mtu
 
@@ -132,7 +142,7 @@ def _answer(call: Call, result: Result, endpoint: WorkloadEndpoint) -> Result:
     interfaces = (
         *result.interfaces,
         ResultInterface(endpoint.interface_name),
-        ResultInterface(call.request.ifname, endpoint.mac, call.netconf.mtu, call.request.netns),
+        ResultInterface(call.request.ifname, endpoint.mac, max(0, call.netconf.mtu), call.request.netns),
     )
     ips = tuple([ResultIp(ip.address, 1) for ip in result.ips])
     return result.replace(interfaces=interfaces, ips=ips)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, INVALID_CONFIG, CniError
 from domain.cni.result import parse_result
-from domain.ipam.address import V4, V6, Cidr
+from domain.ipam.address import V4, V6, Address, Cidr
 from domain.usecases.steps.cluster_ready import CLUSTER, require_ready
 from domain.usecases.steps.find_endpoint import endpoints_like, matching
 from domain.usecases.steps.node_name import node_name, require_nodename_file
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ports.runtime import Runtime
 
 DEFAULT_ROUTE = {V4: Cidr.parse("0.0.0.0/0"), V6: Cidr.parse("::/0")}
+LINK_LOCAL = Cidr.parse("fe80::/10")
 GATEWAY_ROUTE = Cidr.parse("169.254.1.1/32")
 
 
@@ -41,9 +42,9 @@ def check_workload(call: Call, runtime: Runtime) -> None:
     require_ready(cluster)
     stored = matching(identity, endpoints)
     inside = runtime.dataplane.look(call.request.netns, call.request.ifname, call.deadline)
-    faults = _faults_inside(call, previous, inside) if inside else []
     host_name = _host_interface(previous)
     outside = runtime.dataplane.look("", host_name, call.deadline) if host_name else Seen(None)
+    faults = _faults_inside(call, previous, inside, _gateways(outside)) if inside else []
     faults += _faults_outside(host_name, previous, outside) if outside else []
     faults += _faults_of_endpoint(call, previous, stored.record if stored else None)
     if faults:
@@ -65,13 +66,19 @@ def _host_interface(previous: Result) -> str:
     return next((one.name for one in previous.interfaces if not one.sandbox), "")
 
 
-def _faults_inside(call: Call, previous: Result, seen: Seen) -> list[str]:
+def _gateways(outside: Seen | None) -> dict[int, Address]:
+    """By IP version, where known: the address every pod has in common, and the host link's own link-local one."""
+    local = [one.address for one in outside.addresses if one.address in LINK_LOCAL] if outside else []
+    return {V4: GATEWAY_ROUTE.address} | ({V6: local[0]} if local else {})
+
+
+def _faults_inside(call: Call, previous: Result, seen: Seen, gateways: dict[int, Address]) -> list[str]:
     name, netns = call.request.ifname, call.request.netns
     if seen.link is None:
         return [f"container interface {name} is missing in {netns}"]
     faults = [] if seen.link.up else [f"container interface {name} is down"]
     wanted_mac = next((one.mac for one in previous.interfaces if one.sandbox and one.name == name), "")
-    if wanted_mac and seen.link.mac != wanted_mac:
+    if wanted_mac and seen.link.mac.lower() != wanted_mac.lower():
         faults.append(f"container interface {name} has MAC {seen.link.mac} instead of {wanted_mac}")
     present = {address.address for address in seen.addresses}
     faults += [
@@ -79,14 +86,23 @@ def _faults_inside(call: Call, previous: Result, seen: Seen) -> list[str]:
         for ip in previous.ips
         if ip.address.address not in present
     ]
-    destinations = {destination for destination, _ in seen.routes}
     for version in sorted({ip.address.version for ip in previous.ips}):
-        wanted = (GATEWAY_ROUTE, DEFAULT_ROUTE[V4]) if version == V4 else (DEFAULT_ROUTE[V6],)
-        faults += [
-            f"route to {route} is missing on container interface {name}"
-            for route in wanted
-            if route not in destinations
-        ]
+        faults += _faults_of_routes(name, version, seen, gateways.get(version))
+    return faults
+
+
+def _faults_of_routes(name: str, version: int, seen: Seen, gateway: Address | None) -> list[str]:
+    """The default route must lead to our gateway, where that is known; IPv4 needs a route to the gateway as well."""
+    faults = []
+    default = DEFAULT_ROUTE[version]
+    ways = [way for destination, way in seen.routes if destination == default]
+    if not ways:
+        faults.append(f"route to {default} is missing on container interface {name}")
+    elif gateway is not None and gateway not in ways:
+        shown = ", ".join(str(way or "no gateway") for way in ways)
+        faults.append(f"route to {default} on container interface {name} goes by {shown} instead of {gateway}")
+    if version == V4 and GATEWAY_ROUTE not in [destination for destination, _ in seen.routes]:
+        faults.append(f"route to {GATEWAY_ROUTE} is missing on container interface {name}")
     return faults
 
 

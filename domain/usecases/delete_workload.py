@@ -11,10 +11,13 @@ from __future__ import annotations
 from domain.cni.errors import INVALID_CONFIG, CniError
 from domain.ipam.errors import IpamError
 from domain.usecases.steps.cluster_ready import cluster_information, require_ready
-from domain.usecases.steps.find_endpoint import endpoint_name, endpoints_like, matching
+from domain.usecases.steps.find_endpoint import endpoint_key, endpoints_like, matching
+from domain.usecases.steps.host_lock import lock_container
+from domain.usecases.steps.ipam_text import text_for_release
 from domain.usecases.steps.node_name import node_name, require_nodename_file
 from domain.usecases.steps.own_namespace import refuse_own_namespace
 from domain.workload.identity import KUBERNETES, NO_KUBERNETES, identify
+from ports.datastore import WorkloadEndpointKey
 from ports.errors import Missing, PortError, Unavailable
 from ports.ipam_plugin import IpamCall
 
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
 
     from domain.usecases.call import Call
     from domain.workload.identity import Identity
-    from ports.deadline import Deadline
     from ports.runtime import Runtime
 
 FIRST_ANSWER = 8.0  # seconds that a datastore has for its first answer, so that an outage is told within ten
@@ -44,13 +46,70 @@ def delete_workload(call: Call, runtime: Runtime) -> None:
     except Unavailable:
         _attempt(runtime, "remove the device", lambda: _disconnect(call, runtime))
         raise
-    endpoint_name(identity)
-    addresses = _attempt(runtime, "release the addresses", lambda: _release(call, runtime))
-    endpoint = _attempt(runtime, "delete the endpoint", lambda: _delete_endpoint(identity, runtime, call.deadline))
+    key = endpoint_key(identity)
+    lock_container(call, runtime)
+    deletion = _Deletion(call, runtime, identity, key)
+    looking = _attempt(runtime, "look for the endpoint", deletion.look)
+    addresses = _attempt(runtime, "release the addresses", deletion.release)
+    endpoint = _attempt(runtime, "delete the endpoint", deletion.delete_endpoint)
     device = _attempt(runtime, "remove the device", lambda: _disconnect(call, runtime))
-    failure = endpoint or device or addresses
+    failure = looking or endpoint or device or addresses
     if failure is not None:
         raise failure
+
+
+class _Deletion:
+    """What one DEL takes back of the records.
+
+    A container that was added under one interface name may be deleted under another. Its endpoint goes with it, unless
+    the interface that the endpoint is about is still there: then this DEL is about another one, which never had an
+    address of its own, and the endpoint and its addresses stay.
+    """
+
+    def __init__(self, call: Call, runtime: Runtime, identity: Identity, key: WorkloadEndpointKey) -> None:
+        self._call = call
+        self._runtime = runtime
+        self._identity = identity
+        self._key = key
+        self._keep = False
+
+    def look(self) -> None:
+        listed = self._runtime.datastore.list(endpoints_like(self._identity), self._call.deadline)
+        if any(stored.key == self._key for stored in listed):
+            return
+        other = matching(self._identity, listed)
+        if other is None:
+            return
+        if self._is_alive(other.record.endpoint):
+            self._runtime.log.info("Keeping the endpoint of another interface that is still there", endpoint=other.key)
+            self._keep = True
+        elif isinstance(other.key, WorkloadEndpointKey):
+            self._key = other.key
+
+    def _is_alive(self, ifname: str) -> bool:
+        netns = self._call.request.netns
+        if not netns or ifname == self._call.request.ifname:
+            return False
+        try:
+            seen = self._runtime.dataplane.look(netns, ifname, self._call.deadline)
+        except PortError:
+            return False  # the namespace is gone, and every interface with it
+        return seen is not None and seen.link is not None
+
+    def release(self) -> None:
+        if self._keep:
+            return
+        text = text_for_release(self._call.netconf, self._call.netconf_text)
+        self._runtime.ipam_plugin.delete(IpamCall(self._call.request, self._call.netconf, text), self._call.deadline)
+
+    def delete_endpoint(self) -> None:
+        """By name and whatever is in it: a damaged record goes as well."""
+        if self._keep:
+            return
+        try:
+            self._runtime.datastore.delete(self._key, None, self._call.deadline)
+        except Missing:
+            self._runtime.log.debug("The endpoint is gone already", endpoint=self._key)
 
 
 def _attempt(runtime: Runtime, what: str, step: Callable[[], None]) -> Exception | None:
@@ -60,20 +119,6 @@ def _attempt(runtime: Runtime, what: str, step: Callable[[], None]) -> Exception
         runtime.log.error("DEL could not " + what, error=error)
         return error
     return None
-
-
-def _release(call: Call, runtime: Runtime) -> None:
-    runtime.ipam_plugin.delete(IpamCall(call.request, call.netconf, call.netconf_text), call.deadline)
-
-
-def _delete_endpoint(identity: Identity, runtime: Runtime, deadline: Deadline) -> None:
-    stored = matching(identity, runtime.datastore.list(endpoints_like(identity), deadline))
-    if stored is None:
-        return
-    try:
-        runtime.datastore.delete(stored.key, None, deadline)
-    except Missing:
-        runtime.log.debug("The endpoint is gone already", endpoint=stored.key)
 
 
 def _disconnect(call: Call, runtime: Runtime) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
 from domain.workload.names import full_name, name_matches, name_prefix
-from ports.datastore import WorkloadEndpoints
+from ports.datastore import WorkloadEndpointKey, WorkloadEndpoints
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,3 +36,8 @@ def endpoint_name(identity: Identity) -> str:
         return full_name(identity)
     except ValueError as error:
         raise CniError(INTERNAL, f"error constructing WorkloadEndpoint name: {error}") from error
+
+
+def endpoint_key(identity: Identity) -> WorkloadEndpointKey:
+    """The key of the endpoint that is exactly this interface's."""
+    return WorkloadEndpointKey(identity.namespace, endpoint_name(identity))

@@ -1,4 +1,4 @@
-"""How long a call waits for the other calls on its host.
+"""How long a call waits for the other calls on its host, and for those about its own container.
 
 The lock only keeps calls from contending, so waiting for it must leave most of the call's time to the work itself;
 after that the call goes on unlocked, and compare-and-swap keeps it correct.
@@ -20,3 +20,10 @@ def host_lock(call: Call, runtime: Runtime) -> AbstractContextManager[bool]:
     """The host's lock for a `with` block."""
     now = runtime.clock.monotonic()
     return runtime.lock.held(call.deadline.sooner(now, call.deadline.left(now) / SHARE))
+
+
+def lock_container(call: Call, runtime: Runtime) -> None:
+    """One call at a time for a container: a runtime that gave up an ADD may repeat it, or send DEL, while it runs."""
+    if call.request.netns:
+        now = runtime.clock.monotonic()
+        runtime.lock.keep(call.request.netns, call.deadline.sooner(now, call.deadline.left(now) / SHARE))

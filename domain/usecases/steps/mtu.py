@@ -15,14 +15,18 @@ if TYPE_CHECKING:
     from ports.node import Node
 
 MTU_FILE = "/var/lib/calico/mtu"
+LARGEST_MTU = (1 << 31) - 1  # what the kernel takes as a number; a device refuses far smaller ones
 _LARGEST = (1 << 63) - 1
 _DIGITS = frozenset("0123456789")
 
 
 def device_mtu(netconf: NetConf, node: Node, log: Log) -> int:
-    """The MTU, 0 for the kernel's default. CniError `failed to read MTU file: <why>`."""
+    """The MTU, 0 (also for a negative one) for the kernel's default. CniError `failed to read MTU file: <why>`."""
     from_file = _from_file(node, log, required=netconf.require_mtu_file)
-    return netconf.mtu or from_file
+    mtu = netconf.mtu or from_file
+    if mtu > LARGEST_MTU:
+        raise CniError(INTERNAL, f"MTU {mtu} is more than a device can have ({LARGEST_MTU})")
+    return max(0, mtu)
 
 
 def _from_file(node: Node, log: Log, *, required: bool) -> int:

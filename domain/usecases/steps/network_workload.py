@@ -55,9 +55,12 @@ class Networking:
             )
         )
 
-    def examine(self) -> None:
-        """Refuse names that cannot be stored and namespaces that cannot be networked."""
+    def check_names(self) -> None:
+        """Refuse names that cannot be stored."""
         _require_storable(self.endpoint)
+
+    def examine(self) -> None:
+        """Refuse a namespace that cannot be networked."""
         request = self._call.request
         self._runtime.dataplane.examine(request.netns, request.ifname, self._call.deadline, self.host_name)
 

@@ -89,6 +89,31 @@ class TestLockFile(LockContract):
     def rival(self, path: Path, clock: SystemClock, log: RecordingLog) -> LockFile:
         return LockFile(str(path), clock, log)
 
+    def test_what_is_kept_is_kept_from_others(
+        self, lock: LockFile, rival: LockFile, clock: SystemClock, tmp_path: Path, log: RecordingLog
+    ) -> None:
+        """A container's namespace, or anything that exists; it need not be a regular file."""
+        assert lock.keep(str(tmp_path), clock.deadline(0.1)) is True
+        assert rival.keep(str(tmp_path), clock.deadline(0.1)) is False
+        assert lock.keep(str(tmp_path / "absent"), clock.deadline(0.1)) is False
+        assert len(log.shown("warning")) == 2
+
+    def test_what_was_there_before_stays_as_it_is(
+        self, path: Path, clock: SystemClock, log: RecordingLog, tmp_path: Path
+    ) -> None:
+        path.parent.mkdir(parents=True)
+        path.touch(0o640)
+        os.chmod(path, 0o640)
+        with LockFile(str(path), clock, log).held(clock.deadline(0.1)) as really:
+            assert really
+        assert mode(path) == 0o640
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe, 0o644)
+        os.chmod(pipe, 0o644)
+        with LockFile(str(pipe), clock, log).held(clock.deadline(0.1)) as really:
+            assert not really
+        assert mode(pipe) == 0o644
+
     def test_the_originals_path_is_the_default(self, clock: SystemClock, log: RecordingLog) -> None:
         assert LockFile("", clock, log).path == DEFAULT_PATH == "/var/run/calico/ipam.lock"
 
@@ -108,7 +133,7 @@ class TestLockFile(LockContract):
             with lock.held(clock.deadline(0.2)) as really:
                 assert not really
             assert log.shown("warning") == [
-                f"The host lock is held by others for too long, going on without it path={path}"
+                f"The lock is held by others for too long, going on without it path={path}"
             ]
             timer = threading.Timer(0.1, lambda: holder.stdin and holder.stdin.close())
             timer.start()

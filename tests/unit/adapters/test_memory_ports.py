@@ -73,6 +73,13 @@ class TestMemoryLock(LockContract):
         assert not lock.held_now
         assert clock.monotonic() == 2
 
+    def test_what_another_process_keeps_cannot_be_had(self, clock: MemoryClock, lock: MemoryLock) -> None:
+        lock.kept_elsewhere.add("/var/run/netns/a")
+        assert lock.keep("/var/run/netns/a", clock.deadline(3)) is False
+        assert clock.monotonic() == 3
+        assert lock.keep("/var/run/netns/b", clock.deadline(3)) is True
+        assert lock.kept == ["/var/run/netns/b"]
+
     def test_it_can_be_held_by_others_for_ever(self, clock: MemoryClock, lock: MemoryLock, log: RecordingLog) -> None:
         lock.hold_elsewhere()
         with lock.held(clock.deadline(20)) as really:

@@ -300,6 +300,8 @@ def test_a_cluster_without_information_is_refused(node):
             {"args": CniArgs(pod_name="p", pod_namespace="n")}, "K8S_POD_NAME and K8S_POD_NAMESPACE", id="kubernetes"
         ),
         pytest.param({"container": "c.1"}, "error with field containerID = 'c.1'", id="G5 container ID"),
+        pytest.param({"num_queues": 4097}, "num_queues 4097 is more than a device can have (4096)", id="queues"),
+        pytest.param({"mtu": 1 << 31}, "MTU 2147483648 is more than a device can have (2147483647)", id="MTU"),
         pytest.param({"ifname": "eth-"}, "error constructing WorkloadEndpoint name", id="G5 interface name"),
         pytest.param({"name": "Net"}, "error with field profiles = 'Net'", id="G5 network name"),
         pytest.param({"args": CniArgs(test_namespace="a/b")}, "error with field namespace = 'a/b'", id="G5 namespace"),
@@ -490,3 +492,12 @@ def test_a_damaged_block_does_not_keep_containers_from_starting(node):
     """K03."""
     node.datastore.load({key_text(BlockKey(Cidr.parse("10.244.0.128/26"))): "[]"})
     assert texts(node.add()) == ["10.244.0.192/32"]
+
+
+def test_k03_a_damaged_endpoint_stops_the_call_before_the_running_container_is_touched(node):
+    node.add()
+    key = WorkloadEndpointKey("default", "node1-cni-c1-eth0")
+    node.datastore.load({key_text(key): "{"})
+    assert "is corrupt" in refusal(node, Refused)
+    assert node.pod_links("c1") == ["eth0"]
+    assert node.holders() == {"10.244.0.128": "net1.c1"}

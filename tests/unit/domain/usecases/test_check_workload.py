@@ -7,7 +7,7 @@ import pytest
 from domain.cni.errors import CniError
 from domain.cni.netconf import IpamSettings
 from domain.cni.result import Result, ResultInterface, ResultIp, result_text
-from domain.ipam.address import Cidr
+from domain.ipam.address import Address, Cidr
 from one_node import OneNode, netns
 from ports.datastore import WorkloadEndpointKey, WorkloadEndpoints
 from ports.errors import Refused, Unavailable
@@ -85,6 +85,10 @@ def remove_route(link, text: str) -> None:
     link.routes = [(to, via) for to, via in link.routes if str(to) != text]
 
 
+def redirect(link, text: str, way: Address | None) -> None:
+    link.routes = [(to, way if str(to) == text else via) for to, via in link.routes]
+
+
 @pytest.mark.parametrize(
     ("harm", "expected"),
     [
@@ -105,6 +109,21 @@ def remove_route(link, text: str) -> None:
             lambda node: remove_route(inside(node), "0.0.0.0/0"),
             "route to 0.0.0.0/0 is missing on container interface eth0",
             id="default route",
+        ),
+        pytest.param(
+            lambda node: redirect(inside(node), "0.0.0.0/0", Address.parse("10.99.9.9")),
+            "route to 0.0.0.0/0 on container interface eth0 goes by 10.99.9.9 instead of 169.254.1.1",
+            id="another gateway",
+        ),
+        pytest.param(
+            lambda node: redirect(inside(node), "0.0.0.0/0", None),
+            "route to 0.0.0.0/0 on container interface eth0 goes by no gateway instead of 169.254.1.1",
+            id="no gateway",
+        ),
+        pytest.param(
+            lambda node: redirect(inside(node), "::/0", Address.parse("fe80::9")),
+            "route to ::/0 on container interface eth0 goes by fe80::9 instead of fe80::ecee:eeff:feee:eeee",
+            id="another IPv6 gateway",
         ),
         pytest.param(
             lambda node: remove_route(inside(node), "169.254.1.1/32"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from adapters.records.keys import key_text
 from domain.cni.errors import CniError
 from domain.cni.netconf import IpamSettings
 from domain.cni.request import CniArgs
@@ -64,6 +65,47 @@ def test_an_endpoint_is_found_whatever_interface_name_the_del_speaks_of(node):
     node.dataplane.disconnect(netns("c1"), "eth0", node.call().deadline)
     node.delete(ifname="net1")
     assert node.leftovers() == {}
+
+
+def test_d06_a_del_of_another_interface_leaves_the_one_that_is_there(node):
+    """A second network adopted the container's endpoint; its DEL must not take what the first one still uses."""
+    node.add(ifname="eth0")
+    node.delete(ifname="net1", name="net2")
+    node.delete(ifname="net1")
+    assert [endpoint.endpoint for endpoint in node.endpoints()] == ["eth0"]
+    assert node.holders() == {"10.244.0.128": "net1.c1"}
+    assert node.pod_links("c1") == ["eth0"]
+    node.delete(ifname="eth0")
+    assert node.leftovers() == {}
+
+
+def test_without_a_namespace_an_endpoint_of_another_interface_name_is_a_leftover(node):
+    node.add(ifname="eth0")
+    node.dataplane.network.remove_namespace(netns("c1"))
+    node.delete(ifname="net1", netns="")
+    assert (node.endpoints(), node.holders()) == ([], {})
+
+
+def test_an_endpoint_whose_namespace_is_gone_is_a_leftover(node):
+    node.add(ifname="eth0")
+    node.dataplane.network.remove_namespace(netns("c1"))
+    node.delete(ifname="net1")
+    assert (node.endpoints(), node.holders()) == ([], {})
+
+
+def test_a_damaged_endpoint_is_deleted_too(node):
+    """K03: no listing shows it."""
+    node.add()
+    key = WorkloadEndpointKey("default", "node1-cni-c1-eth0")
+    node.datastore.load({key_text(key): "{"})
+    node.delete()
+    assert node.leftovers() == {}
+
+
+def test_one_call_at_a_time_works_on_a_container(node):
+    node.add()
+    node.delete()
+    assert node.lock.kept == [netns("c1"), netns("c1")]
 
 
 def test_an_endpoint_in_a_mesos_namespace_is_found(node):

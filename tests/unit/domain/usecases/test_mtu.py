@@ -19,7 +19,7 @@ FILE = "/var/lib/calico/mtu"
         pytest.param(NetConf(), "1500", 1500, id="UTIL-007"),
         pytest.param(NetConf(), " 1440\n", 1440, id="white space"),
         pytest.param(NetConf(), "+1", 1, id="plus sign"),
-        pytest.param(NetConf(), "-1", -1, id="minus sign"),
+        pytest.param(NetConf(), "-1", 0, id="minus sign"),
         pytest.param(NetConf(mtu=9000), "1500", 9000, id="the configuration wins"),
     ],
 )
