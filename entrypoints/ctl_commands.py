@@ -10,7 +10,7 @@ import os
 from adapters.records.kinds import kind_of
 from adapters.records.manifests import BadManifest, from_manifest, revision_of, to_list, to_manifest
 from domain.ipam.errors import IpamError
-from domain.ipam.pool_rules import BadPool, block_sizes_by_version
+from domain.ipam.pool_rules import BadPool, block_sizes_by_version, check_block_sizes_used
 from domain.usecases.initialise_cluster import Wish, initialise_cluster
 from domain.usecases.steps.work import Work
 from domain.usecases.store_resource import apply_resource, create_resource
@@ -83,11 +83,13 @@ def version(_options: Namespace, _session: Session) -> str:
 
 def init(options: Namespace, session: Session) -> str:
     """Make what a first container needs, and say for each record whether it is new."""
+    block_sizes = block_sizes_by_version(options.block_size or ())
+    check_block_sizes_used(block_sizes, options.pool)
     wish = Wish(
         node=options.node or session.host_name(),
         guid=os.urandom(16).hex(),
         pools=tuple(options.pool),
-        block_sizes=block_sizes_by_version(options.block_size or ()),
+        block_sizes=block_sizes,
     )
     outcomes = initialise_cluster(session.datastore, wish, session.deadline)
     named = [f"{outcome.kind} {outcome.name}" for outcome in outcomes]
@@ -106,8 +108,9 @@ def get(options: Namespace, session: Session) -> str:
     if options.all_namespaces and options.names:
         raise BadManifest("a name needs one namespace: use -n NAMESPACE instead of --all-namespaces")
     if options.names:
-        found = [_existing(kind.key(name, namespace), session) for name in options.names]
+        found = [_existing(_named(kind, name, namespace), session) for name in options.names]
     else:
+        _check_word("namespace", namespace)
         found = list(session.datastore.list(kind.listing(namespace), session.deadline))
     if options.output in ("json", "yaml"):
         alone = len(options.names) == 1
@@ -115,6 +118,20 @@ def get(options: Namespace, session: Session) -> str:
     records = [one.record for one in found]
     namespaces = kind.namespaced and options.all_namespaces
     return table(kind.name, records, wide=options.output == "wide", namespaces=namespaces)
+
+
+def _named(kind: Kind, name: str, namespace: str) -> Key[Any]:
+    """BadManifest for what would name another place in the datastore, or none."""
+    if not name:
+        raise BadManifest(f"{kind.name}: a name must not be empty")
+    _check_word(f"{kind.name} name", name)
+    _check_word("namespace", namespace)
+    return kind.key(name, namespace)
+
+
+def _check_word(what: str, word: str) -> None:
+    if "/" in word or not word.isprintable():
+        raise BadManifest(f"{what} {word!r}: `/` and control characters cannot be part of it")
 
 
 def _existing(key: Key[Any], session: Session) -> Stored[Any]:
@@ -186,7 +203,7 @@ def delete(options: Namespace, session: Session) -> Answer:
             for manifest in read_manifests(options.filename)
         ]
     else:
-        keys = [options.kind.key(name, options.namespace or DEFAULT_NAMESPACE) for name in options.names]
+        keys = [_named(options.kind, name, options.namespace or DEFAULT_NAMESPACE) for name in options.names]
     notes = _pools_in_use(keys, session)
     return Answer(_each(keys, "deleted", remove), notes=notes)
 

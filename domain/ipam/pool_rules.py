@@ -13,14 +13,21 @@ from domain.workload.selector import SelectorError, parse_selector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from domain.ipam.pools import Pool
 
 _MODES = ("", "Never", "Always", "CrossSubnet")
 _ASSIGNMENT_MODES = ("", "Automatic", "Manual")
 _USES = (WORKLOAD, TUNNEL, LOAD_BALANCER, "HostSecondaryInterface")
-_LINK_LOCAL = (Cidr.parse("169.254.0.0/16"), Cidr.parse("fe80::/10"))
+_NEVER_A_PODS = (
+    ("link-local", Cidr.parse("169.254.0.0/16"), "never routed"),
+    ("link-local", Cidr.parse("fe80::/10"), "never routed"),
+    ("loopback", Cidr.parse("127.0.0.0/8"), "each host's own"),
+    ("loopback", Cidr.parse("::1/128"), "each host's own"),
+    ("multicast", Cidr.parse("224.0.0.0/4"), "nobody's own"),
+    ("multicast", Cidr.parse("ff00::/8"), "nobody's own"),
+)
 
 
 class BadPool(ValueError):
@@ -85,8 +92,10 @@ def _range(pool: Pool) -> Cidr:
         ) from None
     if written != written.network:
         raise BadPool(f"{pool.cidr_text} has bits set beyond its prefix; write {written.network}", name)
-    if any(written.overlaps(one) for one in _LINK_LOCAL):
-        raise BadPool(f"{written} lies in the link-local range, which is never routed", name)
+    for what, reserved, why in _NEVER_A_PODS:
+        if written.overlaps(reserved):
+            lies = "lies in" if written in reserved else "contains"
+            raise BadPool(f"{written} {lies} the {what} range {reserved}, which is {why}; choose another", name)
     return written
 
 
@@ -144,6 +153,19 @@ def block_sizes_by_version(sizes: Iterable[int]) -> dict[int, int]:
         if chosen.setdefault(fitting[0], size) != size:
             raise BadPool(f"block size is given twice for IPv{fitting[0]}: {chosen[fitting[0]]} and {size}")
     return chosen
+
+
+def check_block_sizes_used(sizes: Mapping[int, int], ranges: Iterable[str]) -> None:
+    """BadPool if a block size (by IP version) fits none of the ranges. What is no range is refused elsewhere."""
+    versions: set[int] = set()
+    for text in ranges:
+        try:
+            versions.add(Cidr.parse(text).version)
+        except ValueError:
+            return
+    for version, size in sizes.items():
+        if version not in versions:
+            raise BadPool(f"block size {size} is for IPv{version}, and there is no pool of that version; leave it out")
 
 
 def derived_name(cidr: Cidr) -> str:

@@ -125,6 +125,13 @@ def test_init_gives_each_block_size_to_its_ip_version(tortie):
         (["--pool", "10.244.1.0/16"], "write 10.244.0.0/16"),
         (["--pool", "nonsense"], "'nonsense' is not a CIDR"),
         (["--pool", V4, "--block-size", "12"], "block size 12 is not possible; choose 20 to 32 for IPv4"),
+        (
+            ["--pool", "fd01::/48", "--block-size", "26"],
+            "block size 26 is for IPv4, and there is no pool of that version",
+        ),
+        (["--pool", V4, "--block-size", "26", "--block-size", "122"], "block size 122 is for IPv6"),
+        (["--pool", "224.0.0.0/4"], "lies in the multicast range"),
+        (["--pool", V4, "--pool", "127.0.0.0/8"], "lies in the loopback range"),
         (["--pool", "10.0.0.0/30", "--block-size", "28"], "smaller than one block of /28"),
         (["--pool", V4, "--node", "a_b"], "error with field node = 'a_b'"),
     ],
@@ -194,6 +201,28 @@ def test_endpoints_are_shown_by_namespace(tortie):
 
 def test_get_of_what_is_not_there_fails(tortie):
     assert tortie.failed("get", "ippool", "nope") == "resource does not exist: IPPool(nope)"
+
+
+@pytest.mark.parametrize("verb", ["get", "delete"])
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["ippools", "a/b"], "IPPool name 'a/b': `/` and control characters cannot be part of it"),
+        (["ippools", "default-ipv4-ippool", "/"], "IPPool name '/': "),
+        (["nodes", "a\n"], r"Node name 'a\n': "),
+        (["nodes", "a\udcff"], r"Node name 'a\udcff': "),
+        (["nodes", ""], "Node: a name must not be empty"),
+        (["wep", "x", "-n", "a/b"], "namespace 'a/b': "),
+    ],
+)
+def test_what_cannot_be_a_name_is_refused_and_nothing_is_done(tortie, verb, arguments, why):
+    tortie.done("init", "--pool", V4)
+    assert tortie.failed(verb, *arguments).startswith(why)
+    assert tortie.done("get", "ippools").count("\n") == 2
+
+
+def test_what_cannot_be_a_namespace_has_no_endpoints_to_list(tortie):
+    assert tortie.failed("get", "wep", "-n", "a/b").startswith("namespace 'a/b': ")
 
 
 # --- create, apply, delete --------------------------------------------------------------------------------------------
@@ -313,6 +342,10 @@ def test_delete_by_name_and_by_file(tortie, file):
         (POOL.replace("name: extra", ""), "metadata.name is missing"),
         (POOL.replace("28", "x"), "spec.blockSize must be a number"),
         (POOL.replace("10.9.0.0/16", "10.9.0.0/33"), "10.9.0.0/33"),
+        (POOL.replace("10.9.0.0/16", "224.9.0.0/16"), "multicast"),
+        (POOL.replace("10.9.0.0/16", "127.9.0.0/16"), "loopback"),
+        (POOL.replace("name: extra", "name: a/b"), "a/b"),
+        (POOL.replace("blockSize", "cidr"), "'cidr' is given twice in one mapping in line 5"),
         ("[" * 10_000, "neither YAML nor JSON"),
     ],
 )

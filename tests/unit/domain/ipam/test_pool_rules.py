@@ -10,6 +10,7 @@ from domain.ipam.address import Cidr
 from domain.ipam.pool_rules import (
     BadPool,
     block_sizes_by_version,
+    check_block_sizes_used,
     check_pool,
     check_pool_among,
     check_pool_change,
@@ -45,8 +46,16 @@ def test_sound_pools_pass(good):
     [
         (pool("10.244.0.0"), "'10.244.0.0' is not a CIDR; write it like"),
         (pool("10.244.1.0/16"), "10.244.1.0/16 has bits set beyond its prefix; write 10.244.0.0/16"),
-        (pool("169.254.0.0/24"), "link-local"),
-        (pool("fe80::/64"), "link-local"),
+        (pool("169.254.0.0/24"), "169.254.0.0/24 lies in the link-local range 169.254.0.0/16, which is never routed"),
+        (pool("fe80::/64"), "lies in the link-local range fe80::/10"),
+        (pool("224.0.0.0/4"), "224.0.0.0/4 lies in the multicast range 224.0.0.0/4"),
+        (pool("239.1.0.0/16"), "lies in the multicast range 224.0.0.0/4"),
+        (pool("ff05::/64"), "lies in the multicast range ff00::/8"),
+        (pool("127.0.0.0/8"), "lies in the loopback range 127.0.0.0/8, which is each host's own; choose another"),
+        (pool("127.1.0.0/16", disabled=True), "lies in the loopback range 127.0.0.0/8"),
+        (pool("::1/128"), "lies in the loopback range ::1/128"),
+        (pool("::/64"), "::/64 contains the loopback range ::1/128"),
+        (pool("0.0.0.0/0"), "0.0.0.0/0 contains the link-local range"),
         (pool("10.0.0.0/8", block_size=19), "block size 19 is not possible for IPv4; choose a prefix length from 20"),
         (pool("10.0.0.0/8", block_size=116), "block size 116 is not possible for IPv4"),
         (pool("fd00::/48", block_size=26), "block size 26 is not possible for IPv6"),
@@ -101,6 +110,14 @@ def test_a_block_size_says_which_ip_version_it_is_for():
         block_sizes_by_version([64])
     with pytest.raises(BadPool, match="given twice for IPv4: 26 and 27"):
         block_sizes_by_version([26, 27])
+
+
+def test_a_block_size_without_a_pool_to_use_it_is_refused():
+    check_block_sizes_used({4: 26, 6: 122}, ["10.0.0.0/16", "fd00::/48"])
+    check_block_sizes_used({}, ["10.0.0.0/16"])
+    check_block_sizes_used({4: 26}, ["fd01::/48", "no range"])
+    with pytest.raises(BadPool, match="block size 26 is for IPv4, and there is no pool of that version; leave it out"):
+        check_block_sizes_used({6: 122, 4: 26}, ["fd01::/48"])
 
 
 @given(st.integers(0, (1 << 128) - 1), st.integers(0, 128))
