@@ -17,7 +17,10 @@ from pathlib import Path
 if __name__ == "__main__":  # as a script: the project and the test modules beside it
     sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
 
+from domain.ipam.audit import is_clean
 from domain.ipam.errors import HandleFull, IpamError, StillContended
+from domain.usecases.check_ipam import check_ipam
+from domain.usecases.collect_ipam import Sweep, collect_ipam
 from ipam_world import NEVER, NODES, VM, World, call_of
 from ports.datastore import Blocks
 from ports.errors import PortError
@@ -146,12 +149,18 @@ def next_start(world: World) -> frozenset[str]:
 
 
 def require_recovery(world: World) -> None:
-    """The runtime repeats DEL for every container, once any cooldown is over; then nothing is left."""
+    """The runtime repeats DEL for every container, once any cooldown is over; then nothing is left.
+
+    What a claim or a release that died has left of blocks and affinities, an operator's gc puts right.
+    """
     world.delete_vm()
     for container in (*CONTAINERS, *FILLERS):
         world.delete(call_of(container, "node-a", "DEL"))
     world.check_at_rest(set())
     assert all(stored.record.is_empty() for stored in world.store.list(Blocks(), NEVER))
+    collect_ipam(world.work(), Sweep())
+    findings = check_ipam(world.work()).findings
+    assert is_clean(findings), findings
 
 
 def random_run(seed: int, world: World) -> tuple[Schedule, list[Process]]:
