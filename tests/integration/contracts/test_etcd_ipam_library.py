@@ -1,0 +1,115 @@
+"""The IPAM library on a real etcd; calls that race have connections of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapters.etcdv3.datastore import EtcdDatastore
+from adapters.etcdv3.load_etcd3 import load_etcd3
+from adapters.etcdv3.settings import read_settings
+from adapters.linux.clock import SystemClock
+from adapters.linux.signals import Withheld
+from adapters.memory.clock import MemoryClock
+from adapters.memory.log import RecordingLog
+from contracts_ipam_assign import AutoAssignContract
+from contracts_ipam_ensure_block import EnsureBlockContract
+from contracts_ipam_library import AffinityContract, AttributesContract, ReleaseContract, SettingsContract
+from contracts_ipam_limits import AssignIpContract, BorrowingContract, HandleLimitContract
+from contracts_ipam_owners import OwnerAttributesContract
+from contracts_ipam_pools import PoolsContract
+from contracts_ipam_races import RaceContract
+from contracts_ipam_windows import HostReservationContract, WindowsContract
+from domain.usecases.steps.work import Work
+from ipam_library import in_threads
+from services.etcd import shared_etcd
+
+
+@pytest.fixture(scope="module")
+def server():
+    with shared_etcd() as etcd:
+        yield etcd
+
+
+def connect(server, clock):
+    settings = read_settings(lambda name: {"ETCD_ENDPOINTS": server.url}.get(name, ""), {})
+    return EtcdDatastore(settings, clock, load_etcd3(settings.tls, Withheld))
+
+
+class OnEtcd:
+    @pytest.fixture
+    def clock(self):
+        return MemoryClock()
+
+    @pytest.fixture
+    def store(self, clock, server):
+        server.clear()
+        with connect(server, clock) as store:
+            yield store
+
+
+class TestRelease(OnEtcd, ReleaseContract):
+    pass
+
+
+class TestAttributes(OnEtcd, AttributesContract):
+    pass
+
+
+class TestAffinities(OnEtcd, AffinityContract):
+    pass
+
+
+class TestSettings(OnEtcd, SettingsContract):
+    pass
+
+
+class TestOwnerAttributes(OnEtcd, OwnerAttributesContract):
+    pass
+
+
+class TestAutoAssign(OnEtcd, AutoAssignContract):
+    pass
+
+
+class TestPools(OnEtcd, PoolsContract):
+    pass
+
+
+class TestAssignIp(OnEtcd, AssignIpContract):
+    pass
+
+
+class TestEnsureBlock(OnEtcd, EnsureBlockContract):
+    pass
+
+
+class TestHostReservation(OnEtcd, HostReservationContract):
+    pass
+
+
+class TestWindows(OnEtcd, WindowsContract):
+    pass
+
+
+class OnConnections(OnEtcd):
+    @pytest.fixture
+    def race(self, server):
+        clock = SystemClock()
+
+        def in_its_own_connection(body):
+            with connect(server, clock) as store:
+                return body(Work(store, clock, RecordingLog(), clock.deadline(60)))
+
+        return lambda bodies: in_threads([lambda body=body: in_its_own_connection(body) for body in bodies])
+
+
+class TestRaces(OnConnections, RaceContract):
+    pass
+
+
+class TestHandleLimit(OnConnections, HandleLimitContract):
+    pass
+
+
+class TestBorrowing(OnConnections, BorrowingContract):
+    pass
