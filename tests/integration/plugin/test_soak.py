@@ -75,10 +75,13 @@ class Worker:
 
 
 def ipam_check(host: Host) -> dict[str, object]:
-    command = [host.bin / "tortie", "--datastore-path", host.database, "ipam", "check", "-o", "json"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert run.returncode in (0, 1), run.stderr
-    return {"exit": run.returncode, **json.loads(run.stdout)}
+    where = {
+        "TORTIE_SQLITE_PATH" if key == "sqlite_path" else key.upper(): to for key, to in host.store.settings.items()
+    }
+    answer = host.raw(where, "", "ipam", "check", "-o", "json", program="tortie")
+    assert answer.exit in (0, 1), answer
+    assert answer.stdout, answer
+    return {"exit": answer.exit, **json.loads(answer.stdout)}
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
