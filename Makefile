@@ -11,7 +11,8 @@ ARCH ?= $(or $(patsubst x86_64,amd64,$(filter x86_64,$(MACHINE))),$(patsubst aar
 BIN := bin/$(ARCH)
 PYTEST := $(VENV)/bin/python -m pytest
 PYTEST_ARGS ?=
-UT_ETCD := tests/integration/plugin tests/integration/etcd $(wildcard tests/integration/contracts/test_etcd*.py)
+ETCD_ONLY := tests/integration/etcd $(wildcard tests/integration/contracts/test_etcd*.py)
+UT_ETCD := tests/integration/plugin $(ETCD_ONLY)
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
@@ -27,7 +28,7 @@ demo: build  ## network two containers, ping, break a route, clean up (root)
 	@packaging/bootstrap.sh tools "make demo"
 	@$(VENV)/bin/python packaging/demo.py
 
-test:  ## everything: build, lint, unit, mutants, integration, demo (root)
+test:  ## everything: build, lint, unit, mutants, integration, ut-etcd, demo (root)
 	@packaging/check.sh
 
 unit: bootstrap  ## unit tests, with the branch coverage that domain and ports must have
@@ -45,9 +46,9 @@ soak: build  ## 8 processes of 200 calls each, some of them killed, three times 
 	@packaging/bootstrap.sh tools "make soak"
 	TORTIE_SOAK=200 TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) tests/integration/plugin/test_soak.py -o timeout=1800 $(PYTEST_ARGS)
 
-integration: build  ## tests on the real kernel and real processes (root)
+integration: build  ## tests on the real kernel and real processes, but for those of ut-etcd (root)
 	@packaging/bootstrap.sh tools "make integration"
-	TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) tests/integration $(PYTEST_ARGS)
+	TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) tests/integration $(patsubst %,--ignore=%,$(ETCD_ONLY)) $(PYTEST_ARGS)
 
 ut-etcd: build  ## the plugins' tests, and the datastore's own, on a real etcd (root)
 	@packaging/bootstrap.sh tools "make ut-etcd"
