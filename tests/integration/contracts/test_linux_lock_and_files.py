@@ -132,9 +132,7 @@ class TestLockFile(LockContract):
             assert holder.stdout.readline() == b"held\n"
             with lock.held(clock.deadline(0.2)) as really:
                 assert not really
-            assert log.shown("warning") == [
-                f"The lock is held by others for too long, going on without it path={path}"
-            ]
+            assert log.shown("warning") == [f"The lock is held by others for too long, going on without it path={path}"]
             timer = threading.Timer(0.1, lambda: holder.stdin and holder.stdin.close())
             timer.start()
             with lock.held(clock.deadline(20)) as really:
