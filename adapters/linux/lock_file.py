@@ -48,6 +48,9 @@ class LockFile(Lock):
         return _Held(self, deadline, _open)
 
     def keep(self, path: str, deadline: Deadline) -> bool:
+        if not os.path.exists(path):
+            self.log.debug("Nothing there to lock", path=path)
+            return False
         # Nobody leaves this block: the descriptor is closed, and the lock freed, when the process ends.
         return _Held(LockFile(path, self.clock, self.log), deadline, _open_existing).__enter__()
 

@@ -83,8 +83,9 @@ class _Deletion:
         if self._is_alive(other.record.endpoint):
             self._runtime.log.info("Keeping the endpoint of another interface that is still there", endpoint=other.key)
             self._keep = True
-        elif isinstance(other.key, WorkloadEndpointKey):
-            self._key = other.key
+        else:
+            metadata = other.record.metadata
+            self._key = WorkloadEndpointKey(metadata.namespace, metadata.name)
 
     def _is_alive(self, ifname: str) -> bool:
         netns = self._call.request.netns

@@ -19,7 +19,7 @@ from ports.errors import PortError
 from scheduler import PROCEED, Died, Process, Schedule
 from simulate import CONTAINERS, FATES, FILLERS, VERBS, body_of, settle
 
-RUNS = 25  # a test
+RUNS = 8  # a test
 
 
 def drawn(seed: int, *, apart: bool):

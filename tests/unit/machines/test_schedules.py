@@ -19,7 +19,7 @@ calls = st.lists(
 earlier = st.lists(st.tuples(st.sampled_from([*CONTAINERS, *FILLERS]), st.sampled_from(NODES)), max_size=16)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(earlier, calls, st.data(), st.booleans(), st.sampled_from([0, 0, 30]))
 def test_any_interleaving_keeps_the_invariants_and_repeated_del_cleans_up(before, asked, data, strict, cooldown):
     world = World(strict=strict, cooldown=cooldown)
