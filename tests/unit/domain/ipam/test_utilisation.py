@@ -138,3 +138,16 @@ def test_blocks_are_under_their_pool_and_others_are_strays():
     assert [str(one.cidr) for one in found.strays] == ["30.0.0.0/26"]
     assert [pool.space.in_use for pool in found.pools] == [1, 0, 0]
     assert found.pools[2].space.total == MOST
+
+
+@pytest.mark.parametrize(
+    ("reserved", "count"),
+    [
+        pytest.param([], 0, id="LIB-222"),
+        pytest.param(["100.64.0.128/25"], 128, id="LIB-223"),
+        pytest.param(["100.64.0.0/24"], 256, id="LIB-224"),
+    ],
+)
+def test_reserved_addresses_count_whether_held_or_not(reserved, count):
+    block = new_block(Cidr.parse("100.64.0.0/24"), "host:node1", None, 1).take((10, 210), Attribute("h", {}))
+    assert block_use(block, [Cidr.parse(text) for text in reserved]).space.reserved == count

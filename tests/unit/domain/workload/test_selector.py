@@ -1,4 +1,4 @@
-"""Calico's selector language (LIB-272 to LIB-279; spec: ipam 7)."""
+"""Calico's selector language (LIB-272 to LIB-284; spec: ipam 7)."""
 
 from __future__ import annotations
 
@@ -25,10 +25,21 @@ from domain.workload.selector import SelectorError, parse_selector, selects
         pytest.param('region == "east"', {"region": "west"}, False, id="LIB-277"),
         pytest.param('region == "east"', {"other": "east"}, False, id="LIB-278"),
         pytest.param('region == "east"', {}, False, id="LIB-279"),
+        pytest.param('region == "east"', {}, False, id="LIB-280"),
+        pytest.param("all()", {}, True, id="LIB-283"),
+        pytest.param('zone == "us-east-1"', {"zone": "us-east-1"}, True, id="LIB-284"),
     ],
 )
 def test_a_namespace_selector_is_held_against_labels(text, labels, match):
     assert selects(text, labels) is match
+
+
+@pytest.mark.parametrize(
+    "text", [pytest.param("region == ", id="LIB-281"), pytest.param('region === "east"', id="LIB-282")]
+)
+def test_half_a_comparison_is_no_selector(text):
+    with pytest.raises(SelectorError, match="region"):
+        parse_selector(text)
 
 
 @pytest.mark.parametrize(
