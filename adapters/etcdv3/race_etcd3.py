@@ -1,7 +1,8 @@
 """Connecting to whichever of several endpoints answers first, with the `etcd3` transport.
 
-Each is sent a transaction without operations. It changes nothing and needs no permission, and a server that has lost
-its cluster does not answer it, although it takes connections.
+Each is sent a transaction that reads one key. A server that has lost its cluster does not answer it, although it takes
+connections, and would answer one without operations. Whether we may read that key does not matter: a refusal is an
+answer, too.
 
 Invariant: of all connections that were begun one is left, or none; the others are closed before anything is returned.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 from queue import Empty, SimpleQueue
 from time import monotonic
 
-from adapters.etcdv3.etcdrpc import TxnRequest
+from adapters.etcdv3.etcdrpc import RangeRequest, RequestOp, TxnRequest
 from adapters.etcdv3.transport import DEADLINE_EXCEEDED, UNAVAILABLE, TransportError, Untrusted
 from adapters.etcdv3.transport_etcd3 import SLICE, Client, Etcd3Transport, outcome
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from adapters.etcdv3.transport_etcd3 import Withheld
 
 _HEAD_START = 0.25  # seconds that an endpoint has before the next one is tried as well
+_ONE_KEY = TxnRequest(success=[RequestOp(request_range=RangeRequest(key=b"\0"))])
 
 
 def etcd3_opener(withheld: Callable[[], Withheld]) -> Open:
@@ -67,7 +69,7 @@ class _Race:
 
     def _start(self, client: Client) -> None:
         self._runners.append(client)
-        future = client.kvstub.Txn.future(TxnRequest(), max(SLICE, self._ends - monotonic()))
+        future = client.kvstub.Txn.future(_ONE_KEY, max(SLICE, self._ends - monotonic()))
         future.add_done_callback(lambda done: self._heard.put((client, done)))
 
     def _wait(self, until: float) -> None:
@@ -84,7 +86,7 @@ class _Race:
                 if error.status in (UNAVAILABLE, DEADLINE_EXCEEDED):
                     self._refused[client] = error
                     continue
-            self._winner = client  # an error of another kind is an answer, too
+            self._winner = client  # an error of another kind is an answer
 
     def _failure(self) -> TransportError:
         """Nothing that anybody would miss has been sent, whatever has come of it."""

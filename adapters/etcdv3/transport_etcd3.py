@@ -64,6 +64,7 @@ _SYSTEM_AUTHORITIES = (
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
     "/etc/ssl/cert.pem",
 )
+_SERVERS_DEADLINE = "context deadline exceeded"
 _NOT_SENT = "failed to connect to all addresses; last error: "
 _TLS_FAULTS = (  # a word of the library's text, and what an operator has to know
     ("CERTIFICATE_VERIFY_FAILED", "certificate problem: the server's certificate is not signed by the given authority"),
@@ -180,7 +181,8 @@ def _translated(error: Any) -> TransportError:
     status: int = error.code().value[0]
     message: str = error.details() or error.code().name.lower().replace("_", " ")
     if _NOT_SENT not in message:
-        return TransportError(status, message)
+        # The server stops at our deadline, too. It has no status for that, and its answer may be here before ours.
+        return TransportError(DEADLINE_EXCEEDED if message == _SERVERS_DEADLINE else status, message)
     message = message.partition(_NOT_SENT)[2].removeprefix("UNKNOWN: ").removeprefix("UNAVAILABLE: ")
     for word, fault in _TLS_FAULTS:
         if word in message:
