@@ -16,17 +16,17 @@ SOON = Deadline(float("inf"))
 
 class ClusterContract:
     def test_a_namespace_has_labels(self, cluster: Cluster) -> None:
-        assert cluster.namespace_labels("web", SOON)["team"] == "blue"
+        assert cluster.namespace("web", SOON).labels["team"] == "blue"
 
     def test_an_unknown_namespace_is_missing(self, cluster: Cluster) -> None:
         with pytest.raises(Missing, match="nowhere"):
-            cluster.namespace_labels("nowhere", SOON)
+            cluster.namespace("nowhere", SOON)
 
 
 class AbsentClusterContract:
     def test_without_a_cluster_the_text_says_so(self, absent: Cluster) -> None:
         with pytest.raises(BadConfiguration) as told:
-            absent.namespace_labels("web", SOON)
+            absent.namespace("web", SOON)
         assert str(told.value) == (
             "invalid configuration: no configuration has been provided, "
             "try setting KUBERNETES_MASTER environment variable"

@@ -7,11 +7,27 @@ from ports.errors import BadConfiguration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from domain.workload.pod import Namespace, Pod, VirtualMachineObject
     from ports.deadline import Deadline
 
 
 class AbsentCluster(Cluster):
-    def namespace_labels(self, name: str, deadline: Deadline) -> Mapping[str, str]:  # noqa: ARG002 - nobody to ask
+    def namespace(self, name: str, deadline: Deadline) -> Namespace:  # noqa: ARG002 - nobody to ask
+        raise BadConfiguration(NOT_CONFIGURED)
+
+    def pod(self, namespace: str, name: str, deadline: Deadline) -> Pod:  # noqa: ARG002 - nobody to ask
+        raise BadConfiguration(NOT_CONFIGURED)
+
+    def pod_cidrs(self, node: str, deadline: Deadline) -> tuple[str, ...]:  # noqa: ARG002 - nobody to ask
+        raise BadConfiguration(NOT_CONFIGURED)
+
+    def virtual_machine_instance(
+        self,
+        namespace: str,  # noqa: ARG002 - nobody to ask
+        name: str,  # noqa: ARG002 - nobody to ask
+        deadline: Deadline,  # noqa: ARG002 - nobody to ask
+    ) -> VirtualMachineObject:
+        raise BadConfiguration(NOT_CONFIGURED)
+
+    def virtual_machine(self, namespace: str, name: str, deadline: Deadline) -> VirtualMachineObject:  # noqa: ARG002 - nobody to ask
         raise BadConfiguration(NOT_CONFIGURED)

@@ -123,7 +123,7 @@ def _namespace_labels(call: Call, runtime: Runtime, identity: Identity) -> Mappi
     if not call.netconf.kubernetes.kubeconfig and call.netconf.policy.type != KUBERNETES:
         return None
     try:
-        return runtime.cluster.namespace_labels(identity.namespace, call.deadline)
+        return runtime.cluster.namespace(identity.namespace, call.deadline).labels
     except Unavailable:
         raise
     except PortError as error:

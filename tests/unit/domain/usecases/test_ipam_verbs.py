@@ -194,7 +194,7 @@ def test_without_one_no_namespace_is_looked_up(node):
 def test_a_namespace_that_is_not_there_is_named(node):
     node.cluster.namespaces = {}
     text = refusal(node, CniError, args=POD, policy=PolicySettings(type="k8s"))
-    assert text.startswith("failed to get namespace shop: resource does not exist: Namespace(shop)")
+    assert text.startswith('failed to get namespace shop: namespaces "shop" not found')
 
 
 def test_a_cluster_that_is_not_configured_is_an_error(node):
@@ -204,7 +204,7 @@ def test_a_cluster_that_is_not_configured_is_an_error(node):
 
 def test_a_cluster_that_is_away_makes_the_runtime_try_again(node):
     class Away:
-        def namespace_labels(self, _name, _deadline):
+        def namespace(self, _name, _deadline):
             raise Unavailable("no route")
 
     node.cluster = Away()
