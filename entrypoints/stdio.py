@@ -89,11 +89,19 @@ def run(plugin: Plugin, environ: Mapping[str, str], log: CallLog, open_runtime: 
     if not verb:
         say(f"{plugin.about} {VERSION}\n{supported_text()}\n")
         return 0
-    raise_when_signalled()
     try:
+        raise_when_signalled()
         return _make_call(plugin, environ, log, open_runtime)
+    except Interrupted as signal:  # it came before `attempt` could take it, so nothing has been begun
+        seen()
+        send(error_text(_interrupted(signal, verb)))
+        return 1
     finally:
         ignore()
+
+
+def _interrupted(signal: Interrupted, verb: str) -> CniError:
+    return CniError(TRY_AGAIN_LATER, f"interrupted by {signal} during {verb}")
 
 
 def _make_call(plugin: Plugin, environ: Mapping[str, str], log: CallLog, open_runtime: Opener | None) -> int:
@@ -161,7 +169,7 @@ def attempt(action: Callable[[], T], verb: str, log: Log) -> tuple[T | None, Cni
             return done, None
     except Interrupted as signal:  # also one that came while the handler above began, or was lost before
         seen()
-        return None, CniError(TRY_AGAIN_LATER, f"interrupted by {signal} during {verb}")
+        return None, _interrupted(signal, verb)
 
 
 def describe(error: Exception, verb: str, log: Log) -> CniError:

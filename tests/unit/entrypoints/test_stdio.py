@@ -165,6 +165,20 @@ def test_a_termination_signal_takes_everything_back(number: int, capfd: pytest.C
     assert json.loads(capfd.readouterr().out) == {"code": 11, "msg": f"interrupted by {name} during ADD"}
 
 
+class TerminatedWhenRead(dict[str, str]):
+    """An environment in whose first look-up a signal arrives: before the call has begun anything."""
+
+    def __getitem__(self, name: str) -> str:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return super().__getitem__(name)
+
+
+def test_a_signal_before_the_call_has_begun_is_answered_too(capfd: pytest.CaptureFixture[str]) -> None:
+    plugin = Plugin("A plugin", False, lambda _request: CniArgs(), {})
+    assert run(plugin, TerminatedWhenRead(ENVIRON), CallLog("test"), open_runtime) == 1
+    assert json.loads(capfd.readouterr().out) == {"code": 11, "msg": "interrupted by SIGTERM during ADD"}
+
+
 def be_terminated(_call: Call) -> str:
     os.kill(os.getpid(), signal.SIGTERM)
     return "not reached"
