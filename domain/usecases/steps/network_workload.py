@@ -6,9 +6,10 @@ Invariant: everything that can be refused without allocating is refused first.
 from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
-from domain.cni.result import Result
 from domain.ipam.address import Cidr
 from domain.resource import Metadata
+from domain.usecases.steps.ask_ipam import ask_ipam
+from domain.usecases.steps.connect_device import connect_device
 from domain.usecases.steps.find_endpoint import endpoint_name
 from domain.workload.attachment import Attachment
 from domain.workload.endpoint import WorkloadEndpoint
@@ -16,11 +17,11 @@ from domain.workload.endpoint_rules import check_endpoint, with_forced_labels
 from domain.workload.interface import host_interface_name
 from domain.workload.mesos import mesos_endpoint_labels
 from ports.datastore import WorkloadEndpointKey
-from ports.errors import Refused
 from ports.ipam_plugin import IpamCall
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from domain.cni.result import Result
     from domain.usecases.call import Call
     from domain.usecases.undo import Undo
     from domain.workload.identity import Identity
@@ -79,52 +80,33 @@ class Networking:
         return result.replace(ips=ips), endpoint
 
     def _addresses(self, undo: Undo) -> Result:
-        """A plugin that said no has given out nothing; one that was cut short may have, so the undo comes first."""
         ipam_call = IpamCall(self._call.request, self._call.netconf, self._call.netconf_text)
-        plugin = self._runtime.ipam_plugin
-        result = Result()
-        said_no = False
-
-        def take_back(deadline: Deadline) -> None:
-            if not said_no:
-                plugin.withdraw(ipam_call, result, deadline)
-
-        undo.register("IPAM ADD", take_back)
-        try:
-            result = plugin.add(ipam_call, self._call.deadline)
-        except Refused:
-            said_no = True
-            raise
+        result = ask_ipam(self._runtime, ipam_call, self._call.deadline, undo)
         if not result.ips:
             raise CniError(INTERNAL, "IPAM plugin returned no IP addresses in result")
         return result
 
     def _device(self, result: Result, undo: Undo) -> Connected:
         request, netconf = self._call.request, self._call.netconf
-        dataplane = self._runtime.dataplane
-        connected = dataplane.connect(
-            Attachment(
-                netns=request.netns,
-                ifname=request.ifname,
-                host_name=self.host_name,
-                addresses=tuple([ip.address for ip in result.ips]),
-                gateways=tuple([ip.gateway for ip in result.ips]),
-                routes=DEFAULT_ROUTES,
-                mtu=self._mtu,
-                num_queues=max(1, netconf.num_queues),
-                device_type=netconf.device_type,
-                allow_ip_forwarding=netconf.allow_ip_forwarding,
-                name=self.endpoint.metadata.name,
-                namespace=self.endpoint.metadata.namespace,
-                labels=mesos_endpoint_labels(netconf.mesos_labels),  # without those that a datastore adds
-                endpoint=self.endpoint.endpoint,
-                node=self.endpoint.node,
-                orchestrator=self.endpoint.orchestrator,
-            ),
-            self._call.deadline,
+        attachment = Attachment(
+            netns=request.netns,
+            ifname=request.ifname,
+            host_name=self.host_name,
+            addresses=tuple([ip.address for ip in result.ips]),
+            gateways=tuple([ip.gateway for ip in result.ips]),
+            routes=DEFAULT_ROUTES,
+            mtu=self._mtu,
+            num_queues=max(1, netconf.num_queues),
+            device_type=netconf.device_type,
+            allow_ip_forwarding=netconf.allow_ip_forwarding,
+            name=self.endpoint.metadata.name,
+            namespace=self.endpoint.metadata.namespace,
+            labels=mesos_endpoint_labels(netconf.mesos_labels),  # without those that a datastore adds
+            endpoint=self.endpoint.endpoint,
+            node=self.endpoint.node,
+            orchestrator=self.endpoint.orchestrator,
         )
-        undo.register("connect", lambda deadline: dataplane.disconnect(request.netns, request.ifname, deadline))
-        return connected
+        return connect_device(self._runtime, attachment, self._call.deadline, undo)
 
     def _store(self, endpoint: WorkloadEndpoint, undo: Undo) -> None:
         datastore = self._runtime.datastore
