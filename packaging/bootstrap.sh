@@ -3,6 +3,8 @@
 #
 #   bootstrap.sh venv          .venv from requirements.lock (again when the lock file or the interpreter changed)
 #   bootstrap.sh tools NAME    what tests and demo on the real kernel use; NAME is who asks, for the message
+#   bootstrap.sh kubernetes NAME
+#                              the same, and the programs of a real Kubernetes API server
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -71,5 +73,9 @@ find_tools() { # who asks
 case "${1:-}" in
 venv) make_venv ;;
 tools) find_tools "${2:-this}" ;;
-*) fail "usage: bootstrap.sh venv | tools NAME" ;;
+kubernetes)
+    find_tools "${2:-this}"
+    packaging/apiserver.sh build
+    ;;
+*) fail "usage: bootstrap.sh venv | tools NAME | kubernetes NAME" ;;
 esac

@@ -87,8 +87,9 @@ class Authority:
             *("-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign"),
         )
 
-    def issue(self, name: str, hosts: str = "") -> tuple[Path, Path]:
+    def issue(self, name: str, hosts: str = "", organisation: str = "") -> tuple[Path, Path]:
         """Certificate and key for a common name; `hosts` as in `IP:127.0.0.1,DNS:localhost`."""
+        subject = (f"/O={organisation}" if organisation else "") + f"/CN={name}"
         cert, key, request = (self.folder / f"{name}{end}" for end in (".pem", "-key.pem", ".csr"))
         extensions = self.folder / f"{name}.ext"
         extensions.write_text(
@@ -96,7 +97,7 @@ class Authority:
         )
         _openssl(
             *("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"),
-            *("-keyout", key, "-out", request, "-subj", f"/CN={name}"),
+            *("-keyout", key, "-out", request, "-subj", subject),
         )
         _openssl(
             *("x509", "-req", "-in", request, "-CA", self.ca, "-CAkey", self._key, "-CAcreateserial"),
@@ -176,9 +177,16 @@ class EtcdServer:
 class Etcd(EtcdServer):
     """One member of our own."""
 
-    def __init__(self, *more: str, tls: Authority | None = None, hosts: str = "IP:127.0.0.1,DNS:localhost") -> None:
+    def __init__(
+        self,
+        *more: str,
+        tls: Authority | None = None,
+        hosts: str = "IP:127.0.0.1,DNS:localhost",
+        within: Path | None = None,
+    ) -> None:
+        """`within` is the folder for its data; the system's folder for temporary files if None."""
         self._program = find_etcd()
-        self._folder = Path(tempfile.mkdtemp(prefix="tortie-etcd-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="tortie-etcd-", dir=within))
         port, self._peer_port = free_ports(2)
         super().__init__(f"{'https' if tls else 'http'}://127.0.0.1:{port}")
         self.tls = tls
