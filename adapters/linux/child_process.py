@@ -13,6 +13,7 @@ import _signal  # type: ignore[import-not-found]  # the C core of `signal`, whic
 import os
 import select
 
+from adapters.linux.system_calls import death_signal_setter
 from domain.value import Value
 from ports.errors import Expired, Refused
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from ports.deadline import Deadline
 
 LARGEST_OUTPUT = 16 << 20
-_PR_SET_PDEATHSIG = 1
 _TERMINATION = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM)
 _EINVAL = 22
 _CHUNK = 1 << 16
@@ -74,18 +74,7 @@ def run(command: Command, deadline: Deadline, clock: Clock) -> Finished:
 
 def dies_with_us() -> bool:
     """Whether children can be tied to our life; not where C functions cannot be called (some static interpreters)."""
-    return _death_signal_setter() is not None
-
-
-def _death_signal_setter() -> Callable[[], object] | None:
-    """What the child calls between fork and exec, looked up before; `_ctypes` loads in a tenth of `ctypes`' time."""
-    try:
-        import _ctypes
-
-        prctl = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]  # None: the process itself
-    except (ImportError, OSError, AttributeError):
-        return None
-    return lambda: _ctypes.call_function(prctl, (_PR_SET_PDEATHSIG, _signal.SIGKILL))
+    return death_signal_setter(_signal.SIGKILL) is not None
 
 
 class _Child:
@@ -109,7 +98,7 @@ class _Child:
         self._stderr, their_stderr = self._pipe()
         self._failure, their_failure = self._pipe()
         self._read: dict[int, bytearray] = {fd: bytearray() for fd in (self._stdout, self._stderr, self._failure)}
-        settle = _death_signal_setter()
+        settle = death_signal_setter(_signal.SIGKILL)
         parent = os.getpid()
         self._pid = os.fork()
         if self._pid == 0:

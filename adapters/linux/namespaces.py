@@ -16,6 +16,7 @@ from errno import EINVAL, ENOENT
 from adapters.linux.errno_text import go_text, reason
 from adapters.linux.netlink import KernelError
 from adapters.linux.signals import Withheld
+from adapters.linux.system_calls import filesystem_type, setns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ CLONE_NEWNET = 0x40000000
 _OWN = "/proc/thread-self/ns/net"
 _NS_GET_NSTYPE = 0xB703
 _NSFS_MAGIC, _PROC_MAGIC = 0x6E736673, 0x9FA0
-_STATFS_SIZE = 256  # larger than any architecture's struct statfs
 
 
 class NamespaceMissing(KernelError):
@@ -76,32 +76,10 @@ def _is_network_namespace(descriptor: int) -> bool:
 
 
 def _not_a_namespace(path: str) -> NotANamespace:
-    magic = _magic(path)
+    magic = filesystem_type(path)
     if magic in {_NSFS_MAGIC, _PROC_MAGIC}:  # a namespace of another kind, or a plain file of /proc
         return NotANamespace(EINVAL, f'"{path}" is not a network namespace: {go_text(EINVAL)}')
     return NotANamespace(EINVAL, f'unknown FS magic on "{path}": {magic:x}')
-
-
-def _magic(path: str) -> int:
-    """`f_type` of statfs(2), which Python does not offer; 0 if it cannot be had."""
-    import ctypes
-
-    buffer = ctypes.create_string_buffer(_STATFS_SIZE)
-    if ctypes.CDLL(None, use_errno=True).statfs(os.fsencode(path), buffer):
-        return 0
-    return ctypes.c_ulong.from_buffer(buffer).value
-
-
-def _setns(descriptor: int) -> None:
-    if hasattr(os, "setns"):
-        os.setns(descriptor, CLONE_NEWNET)
-        return
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.setns(descriptor, CLONE_NEWNET):
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
 
 
 class Inside:
@@ -119,7 +97,7 @@ class Inside:
         self._withheld.__enter__()
         try:
             self._here = os.open(_OWN, os.O_RDONLY | os.O_CLOEXEC)
-            _setns(self._there)
+            setns(self._there, CLONE_NEWNET)
         except OSError as error:
             self._leave()
             raise KernelError(error.errno or EINVAL, f"error switching to ns: {reason(error)}") from error
@@ -128,7 +106,7 @@ class Inside:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            _setns(self._here)
+            setns(self._here, CLONE_NEWNET)
         except OSError as failure:
             raise Stranded(f"cannot return from the container's network namespace: {failure}") from failure
         finally:

@@ -21,11 +21,15 @@ SCOPE_NAMES = {number: name for name, number in SCOPES.items()}
 
 
 class KernelError(Exception):
-    """The kernel, or a file of it, said no. `str()` is the reason as the user reads it."""
+    """The kernel, or a file of it, said no. `str()` is the reason as the user reads it.
 
-    def __init__(self, number: int, text: str = "") -> None:
+    `explanation` is what the kernel adds for those who read logs, "" if it adds nothing.
+    """
+
+    def __init__(self, number: int, text: str = "", *, explanation: str = "") -> None:
         super().__init__(text or go_text(number))
         self.errno = number
+        self.explanation = explanation
 
 
 class LinkMissing(KernelError):

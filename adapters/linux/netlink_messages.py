@@ -1,0 +1,144 @@
+"""Netlink's envelope as bytes: messages, attributes in attributes, and the kernel's verdicts.
+
+Everything is in the machine's byte order and padded to four bytes, so that a view of the buffer as 16- and 32-bit
+numbers reads lengths and kinds without loading `struct`.
+
+Invariant: pure. What a datagram says of its own lengths is checked against what has been received; what does not fit
+is not read.
+"""
+
+from __future__ import annotations
+
+from sys import byteorder
+
+from domain.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+REQUEST, MULTI, ACK, DUMP_INTERRUPTED = 0x1, 0x2, 0x4, 0x10
+CREATE_ONLY = 0x200 | 0x400  # NLM_F_EXCL | NLM_F_CREATE
+DUMP = 0x100 | 0x200  # NLM_F_ROOT | NLM_F_MATCH
+ERROR, DONE = 2, 3  # NLMSG_ERROR, NLMSG_DONE: types of answers
+_CAPPED, _ATTRIBUTES_FOLLOW = 0x100, 0x200  # NLM_F_CAPPED, NLM_F_ACK_TLVS: flags of these two
+_EXPLANATION = 1  # NLMSGERR_ATTR_MSG
+_KIND_MASK = 0x3FFF  # without NLA_F_NESTED and NLA_F_NET_BYTEORDER
+HEADER, _ATTRIBUTE_HEADER, _NUMBER = 16, 4, 4
+
+
+class Request(Value):
+    """What is asked: a message without its number. `flags` are those beside REQUEST."""
+
+    kind: int
+    flags: int
+    body: bytes
+
+
+class Answer(Value):
+    """One message from the kernel. `sequence` is the number of the request that it answers."""
+
+    kind: int
+    flags: int
+    sequence: int
+    body: bytes
+
+
+class Verdict(Value):
+    """How a request ended: errno, 0 for success; the kernel's explanation in English, where it has one."""
+
+    errno: int
+    explanation: str = ""
+
+
+def u16(number: int) -> bytes:
+    return number.to_bytes(2, byteorder)
+
+
+def u32(number: int) -> bytes:
+    return number.to_bytes(4, byteorder)
+
+
+def number_in(data: bytes) -> int:
+    """Unsigned, of any size."""
+    return int.from_bytes(data, byteorder)
+
+
+def signed_in(data: bytes) -> int:
+    return int.from_bytes(data, byteorder, signed=True)
+
+
+def attribute(kind: int, data: bytes) -> bytes:
+    return u16(_ATTRIBUTE_HEADER + len(data)) + u16(kind) + data + bytes(-len(data) & 3)
+
+
+def text_attribute(kind: int, text: str) -> bytes:
+    """ValueError for a text that no name can be: one with a zero byte in it."""
+    if "\0" in text:
+        raise ValueError("embedded null byte")
+    return attribute(kind, text.encode("utf-8", "surrogateescape") + b"\0")
+
+
+def text_in(data: bytes) -> str:
+    return data.partition(b"\0")[0].decode("utf-8", "surrogateescape")
+
+
+def attributes(data: bytes) -> dict[int, bytes]:
+    """Kind → content. Of several of one kind the last one."""
+    return dict(all_attributes(data))
+
+
+def all_attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """(kind, content) in order."""
+    shorts = memoryview(data[: len(data) & ~3]).cast("H")
+    at, end = 0, len(data) & ~3
+    while at < end:
+        length = shorts[at >> 1]
+        if length < _ATTRIBUTE_HEADER or at + length > len(data):
+            return
+        yield shorts[(at >> 1) + 1] & _KIND_MASK, data[at + _ATTRIBUTE_HEADER : at + length]
+        at += (length + 3) & ~3
+
+
+def envelope(request: Request, sequence: int) -> bytes:
+    """The message as it is sent, padded so that another can follow in the same datagram."""
+    length = HEADER + len(request.body)
+    flags = u16(request.flags | REQUEST)
+    return u32(length) + u16(request.kind) + flags + u32(sequence) + bytes(4) + request.body + bytes(-length & 3)
+
+
+def answers(datagram: bytes) -> Iterator[Answer]:
+    """The messages of one datagram, in order."""
+    at, end = 0, len(datagram)
+    while at + HEADER <= end:
+        length = number_in(datagram[at : at + 4])
+        if length < HEADER or at + length > end:
+            return
+        shorts = memoryview(datagram[at : at + HEADER]).cast("H")
+        sequence = number_in(datagram[at + 8 : at + 12])
+        yield Answer(shorts[2], shorts[3], sequence, datagram[at + HEADER : at + length])
+        at += (length + 3) & ~3
+
+
+def verdict(answer: Answer) -> Verdict | None:
+    """None for an answer that is no end. The error number is negative on the wire.
+
+    A dump that ends well may carry no number at all. An error quotes the request, its header at least, before it
+    explains itself.
+    """
+    if answer.kind not in (ERROR, DONE):
+        return None
+    errno = -signed_in(answer.body[:_NUMBER]) if len(answer.body) >= _NUMBER else 0
+    explanation = b""
+    if answer.flags & _ATTRIBUTES_FOLLOW:
+        explanation = attributes(answer.body[_explanation_at(answer) :]).get(_EXPLANATION, b"")
+    return Verdict(errno, text_in(explanation))
+
+
+def _explanation_at(answer: Answer) -> int:
+    if answer.kind == DONE:
+        return _NUMBER
+    quoted = HEADER
+    if not answer.flags & _CAPPED:
+        quoted = number_in(answer.body[_NUMBER : _NUMBER + 4])
+    return _NUMBER + ((quoted + 3) & ~3)
