@@ -41,7 +41,8 @@ def main(arguments: Sequence[str], environ: Mapping[str, str], open_runtime: Ope
 
 def _open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runtime:
     """IPAM makes no devices: which dataplane makes them, and with what options, is not its business."""
-    return default_opener()(netconf.replace(dataplane_type=None), environ, log)
+    runtime: Runtime = default_opener()(netconf.replace(dataplane_type=None), environ, log)
+    return runtime
 
 
 def _read_args(request: Request) -> CniArgs:

@@ -19,7 +19,7 @@ from ports.log import Log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from domain.cni.netconf import NetConf
+    from domain.cni.plugin_conf import PluginConf
     from entrypoints.log_file import LogFile
 
 _DEBUG, _INFO, _WARNING, _ERROR = range(4)
@@ -47,7 +47,7 @@ class CallLog(Log):
         self._least = _INFO
         self._file: LogFile | None = None
 
-    def configure(self, netconf: NetConf) -> None:
+    def configure(self, netconf: PluginConf) -> None:
         """Level and file as the configuration wants them."""
         self._least = _LEVELS.get(netconf.log_level.lower(), _INFO)
         if not netconf.log_file_path:

@@ -17,6 +17,7 @@ from ports.ipam_plugin import IpamPlugin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from domain.cni.netconf import NetConf
     from domain.cni.result import Result
     from ports.deadline import Deadline
     from ports.ipam_plugin import IpamCall
@@ -61,4 +62,5 @@ class OwnIpamPlugin(IpamPlugin):
 def _call(call: IpamCall, deadline: Deadline) -> Call:
     from domain.cni.request import parse_args
 
-    return Call(call.request, parse_args(call.request.args), call.netconf, call.netconf_text, deadline)
+    netconf: NetConf = call.netconf  # type: ignore[assignment]  # the network plugin's own: nobody else calls this
+    return Call(call.request, parse_args(call.request.args), netconf, call.netconf_text, deadline)

@@ -21,7 +21,7 @@ from domain.cni.errors import (
     error_text,
 )
 from domain.cni.request import check_command, check_config, config_version, read_request
-from domain.cni.versions import check_version, supported_text, version_text
+from domain.cni.versions import SUPPORTED, check_version, supported_text, version_text
 from domain.value import Value
 from entrypoints.termination import Interrupted, ignore, raise_when_signalled, seen, settle
 from entrypoints.version import VERSION
@@ -29,36 +29,55 @@ from entrypoints.version import VERSION
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import TypeAlias, TypeVar
+    from typing import Any, TypeAlias, TypeVar
 
-    from domain.cni.netconf import NetConf
+    from domain.cni.plugin_conf import PluginConf
     from domain.cni.request import CniArgs, Request
-    from domain.usecases.call import Call
+    from domain.json_text import Json
     from domain.usecases.undo import Undo
     from entrypoints.logs import CallLog
     from ports.log import Log
-    from ports.runtime import Runtime
 
     T = TypeVar("T")
-    Verb: TypeAlias = Callable[[Call, Runtime, Undo], str]
-    Opener: TypeAlias = Callable[[NetConf, Mapping[str, str], Log], Runtime]
+    # Which call, configuration and runtime go together is the plugin's business: it names all three.
+    Verb: TypeAlias = Callable[[Any, Any, Undo], str]
+    Opener: TypeAlias = Callable[[Any, Mapping[str, str], Log], Any]
 
 BUDGET = 60.0  # seconds for a call whose configuration does not say
 MOST_STDIN = 8 << 20
 _MOST_UNDO_ROUNDS = 100
 
 
+def _read_netconf(document: Json) -> PluginConf:
+    from domain.cni.netconf import read_netconf
+
+    return read_netconf(document)
+
+
+def _make_calico_call(*parts: Any) -> object:
+    from domain.usecases.call import Call
+
+    return Call(*parts)
+
+
 class Plugin(Value):
     """What differs between our plugins.
 
     `about` goes before the version; a verb answers with the text for stdout. `ignore_unknown_args` as in
-    `domain.cni.request`.
+    `domain.cni.request`. `make_call` makes what the verbs are called with from request, arguments, configuration, its
+    text and the deadline. With `versioned_errors` an error names the version that was asked for. `subject` is who is
+    said to have panicked.
     """
 
     about: str
     ignore_unknown_args: bool
     read_args: Callable[[Request], CniArgs]
     verbs: Mapping[str, Verb]
+    supported: tuple[str, ...] = SUPPORTED
+    read_netconf: Callable[[Json], PluginConf] = _read_netconf
+    make_call: Callable[..., object] = _make_calico_call
+    versioned_errors: bool = False
+    subject: str = "Calico CNI"
 
 
 class Effects:
@@ -66,6 +85,7 @@ class Effects:
 
     def __init__(self) -> None:
         self._undo: Undo | None = None
+        self.version = ""  # that the configuration asks for, once it has been read
 
     def begin(self, undo: Undo) -> Undo:
         self._undo = undo
@@ -87,7 +107,7 @@ def run(plugin: Plugin, environ: Mapping[str, str], log: CallLog, open_runtime: 
     """The exit code. Without CNI_COMMAND it only says what it is."""
     verb = environ.get("CNI_COMMAND", "")
     if not verb:
-        say(f"{plugin.about} {VERSION}\n{supported_text()}\n")
+        say(f"{plugin.about} {VERSION}\n{supported_text(plugin.supported)}\n")
         return 0
     try:
         raise_when_signalled()
@@ -108,7 +128,7 @@ def _make_call(plugin: Plugin, environ: Mapping[str, str], log: CallLog, open_ru
     """Have it done and answer, or answer with the error and take back what was done; the exit code."""
     verb = environ["CNI_COMMAND"]
     effects = Effects()
-    answer, error = attempt(lambda: _respond(plugin, environ, log, effects, open_runtime), verb, log)
+    answer, error = attempt(lambda: _respond(plugin, environ, log, effects, open_runtime), verb, log, plugin.subject)
     if answer is not None and send(answer):
         effects.keep()
         return 0
@@ -117,7 +137,7 @@ def _make_call(plugin: Plugin, environ: Mapping[str, str], log: CallLog, open_ru
         log.error(f"Undone: the result of CNI {verb} could not be written.")
         return 1
     log.error(f"Final result of CNI {verb} was an error.", code=error.code, error=error)
-    send(error_text(error))
+    send(error_text(error, (effects.version or plugin.supported[-1]) if plugin.versioned_errors else ""))
     return 1
 
 
@@ -126,23 +146,23 @@ def _respond(
 ) -> str:
     request = read_request(environ, ignore_unknown_args=plugin.ignore_unknown_args)
     if request.command == "VERSION":
-        return version_text()
+        return version_text(plugin.supported)
     netconf_text = read_stdin()
     document = check_config(netconf_text)
     check_command(request)
-    check_version(request.command, config_version(document))
+    effects.version = config_version(document)
+    check_version(request.command, effects.version, plugin.supported)
 
-    from domain.cni.netconf import read_netconf
-    from domain.usecases.call import Call
     from domain.usecases.undo import Undo
 
-    netconf = read_netconf(document)
+    netconf = plugin.read_netconf(document)
     log.configure(netconf)
     args = plugin.read_args(request)
     runtime = (open_runtime or default_opener())(netconf, environ, log)
     undo = effects.begin(Undo(runtime.clock, log))
     deadline = runtime.clock.deadline(budget(netconf))
-    return plugin.verbs[request.command](Call(request, args, netconf, netconf_text, deadline), runtime, undo)
+    call = plugin.make_call(request, args, netconf, netconf_text, deadline)
+    return plugin.verbs[request.command](call, runtime, undo)
 
 
 def default_opener() -> Opener:
@@ -151,12 +171,14 @@ def default_opener() -> Opener:
     return open_runtime
 
 
-def budget(netconf: NetConf) -> float:
+def budget(netconf: PluginConf) -> float:
     """Seconds that a call may take."""
     return float(netconf.timeout_seconds) if netconf.timeout_seconds > 0 else BUDGET
 
 
-def attempt(action: Callable[[], T], verb: str, log: Log) -> tuple[T | None, CniError | None]:
+def attempt(
+    action: Callable[[], T], verb: str, log: Log, subject: str = "Calico CNI"
+) -> tuple[T | None, CniError | None]:
     """What the action returned, or the error it ended with; afterwards termination signals change nothing."""
     try:
         try:
@@ -164,7 +186,7 @@ def attempt(action: Callable[[], T], verb: str, log: Log) -> tuple[T | None, Cni
             settle()
         except Exception as error:  # noqa: BLE001 - the one place: whatever went wrong, a runtime gets CNI JSON
             settle()
-            return None, describe(error, verb, log)
+            return None, describe(error, verb, log, subject)
         else:
             return done, None
     except Interrupted as signal:  # also one that came while the handler above began, or was lost before
@@ -172,7 +194,7 @@ def attempt(action: Callable[[], T], verb: str, log: Log) -> tuple[T | None, Cni
         return None, _interrupted(signal, verb)
 
 
-def describe(error: Exception, verb: str, log: Log) -> CniError:
+def describe(error: Exception, verb: str, log: Log, subject: str = "Calico CNI") -> CniError:
     """The error as its runtime reads it. What nobody foresaw is a bug: its trace goes to the log."""
     if isinstance(error, CniError):
         return error
@@ -190,7 +212,7 @@ def describe(error: Exception, verb: str, log: Log) -> CniError:
         return CniError(code, str(error))
     shown = f"{type(error).__name__}: {error}"
     log.error(f"Panic during {verb}", error=shown, trace=trace(error))
-    return CniError(INTERNAL, f"Calico CNI panicked during {verb}: {shown}")
+    return CniError(INTERNAL, f"{subject} panicked during {verb}: {shown}")
 
 
 def trace(error: BaseException) -> str:

@@ -8,7 +8,7 @@ from domain.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from domain.cni.netconf import NetConf
+    from domain.cni.plugin_conf import PluginConf
     from domain.cni.request import Request
     from domain.cni.result import Result
     from ports.deadline import Deadline
@@ -18,7 +18,7 @@ class IpamCall(Value):
     """`netconf_text` is what the plugin gets on stdin: the original text unless the network plugin had to change it."""
 
     request: Request
-    netconf: NetConf
+    netconf: PluginConf
     netconf_text: str
 
 
@@ -46,3 +46,9 @@ class IpamPlugin(ABC):
 
         An `add` that was cut short has no result: an empty one stands for whatever it may have given out.
         """
+
+    def collect(self, call: IpamCall, deadline: Deadline) -> None:  # noqa: B027 - nothing to do is an answer
+        """Run GC: release what belongs to none of the attachments that the configuration names. Fine without any."""
+
+    def status(self, call: IpamCall, deadline: Deadline) -> None:  # noqa: B027 - as above
+        """Run STATUS: refuse when an `add` could not succeed now. A plugin without that verb is ready."""

@@ -17,6 +17,7 @@ DECODING_FAILURE = 6
 INVALID_CONFIG = 7
 INVALID_NETNS = 8
 TRY_AGAIN_LATER = 11
+NOT_AVAILABLE = 50  # STATUS: an ADD could not succeed now
 PLUGIN_FAILURE = 100
 INTERNAL = 999
 
@@ -31,9 +32,10 @@ class CniError(Exception):
         self.details = details
 
 
-def error_text(error: CniError) -> str:
-    """What goes to stdout: indented by four, no newline at the end."""
-    answer: dict[str, Json] = {"code": error.code, "msg": error.message}
+def error_text(error: CniError, version: str = "") -> str:
+    """What goes to stdout: indented by four, no newline at the end. "" leaves `cniVersion` out, as Calico does."""
+    answer: dict[str, Json] = {"cniVersion": version} if version else {}
+    answer |= {"code": error.code, "msg": error.message}
     if error.details:
         answer["details"] = error.details
     return dumps(answer, indent=4)

@@ -21,6 +21,7 @@ from domain.cni.json_fields import (
     texts,
     unsigned,
 )
+from domain.cni.plugin_conf import Delegate, PluginConf
 from domain.json_text import JsonError, dumps, kind_of, parse
 from domain.resource import NO_LABELS
 from domain.value import Value
@@ -34,13 +35,12 @@ if TYPE_CHECKING:
     from domain.json_text import Json
 
 
-class IpamSettings(Value):
+class IpamSettings(Delegate):
     """`assign_ipv4` and `assign_ipv6` are None when absent; the texts decide (`"false"` / `"true"`).
 
     With `optional_families` (ours) a version that no pool serves is left out of the answer.
     """
 
-    type: str = ""
     name: str = ""
     subnet: str = ""
     assign_ipv4: str | None = None
@@ -74,18 +74,14 @@ class RuntimeDns(Value):
     options: tuple[str, ...] = ()
 
 
-class NetConf(Value):
+class NetConf(PluginConf):
     """One field per key of spec 2.1 and 2.2, under the key's own name where Python allows it.
 
     `dataplane_options` holds the string-valued options; `dataplane_type` is None when `dataplane_options.type` is
     absent, and a text that names no dataplane when it is no string. `mesos_labels` are (key, value) in the order
-    given. `prev_result` is the JSON text of `prevResult` ("" if absent). host-local's own settings are read by who
-    needs them, from the original text.
+    given. host-local's own settings are read by who needs them, from the original text.
     """
 
-    cni_version: str = ""
-    name: str = ""
-    type: str = ""
     mode: str = ""
     vxlan_mac_prefix: str = ""
     vxlan_vni: int = 0
@@ -116,12 +112,6 @@ class NetConf(Value):
     policy_setup_timeout_seconds: int = 0
     endpoint_status_dir: str = "/var/run/calico/endpoint-status"
     ipam_lock_file: str = ""
-    timeout_seconds: int = 0
-    log_level: str = ""
-    log_file_path: str = ""
-    log_file_max_size: int = 0
-    log_file_max_age: int = 0
-    log_file_max_count: int = 0
     windows_use_single_network: bool = False
     windows_disable_default_deny_all_policy: bool = False
     windows_loopback_dsr: bool = False
@@ -135,7 +125,6 @@ class NetConf(Value):
     allow_ip_forwarding: bool = False
     mesos_network_name: str = ""
     mesos_labels: tuple[tuple[str, str], ...] = ()
-    prev_result: str = ""
 
 
 def parse_netconf(netconf_text: str) -> NetConf:

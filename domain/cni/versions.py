@@ -11,20 +11,21 @@ from domain.cni.go_quote import go_quoted, go_quoted_list
 from domain.json_text import dumps
 
 SUPPORTED = ("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0")
+SUPPORTED_BY_BRIDGE = (*SUPPORTED, "1.1.0")
 UNDECLARED = "0.1.0"  # what a configuration without `cniVersion` counts as in these checks
 _LIBRARY = "1.1.0"  # the original's VERSION answer names its library's version, which it then refuses (Calico quirk)
 _INTRODUCED = {"CHECK": "0.4.0", "GC": "1.1.0", "STATUS": "1.1.0"}
 _PARTS = ("major", "minor", "micro")
 
 
-def version_text() -> str:
+def version_text(supported: tuple[str, ...] = SUPPORTED) -> str:
     """The answer to VERSION: one line, with its newline."""
-    return dumps({"cniVersion": _LIBRARY, "supportedVersions": list(SUPPORTED)}) + "\n"
+    return dumps({"cniVersion": _LIBRARY, "supportedVersions": list(supported)}) + "\n"
 
 
-def supported_text() -> str:
+def supported_text(supported: tuple[str, ...] = SUPPORTED) -> str:
     """The line that follows the about text."""
-    return "CNI protocol versions supported: " + ", ".join(SUPPORTED)
+    return "CNI protocol versions supported: " + ", ".join(supported)
 
 
 def _is_integer(text: str) -> bool:
@@ -49,7 +50,7 @@ def parse_version(text: str) -> tuple[int, int, int]:
     return numbers[0], numbers[1], numbers[2]
 
 
-def check_version(verb: str, version: str) -> None:
+def check_version(verb: str, version: str, supported: tuple[str, ...] = SUPPORTED) -> None:
     """Whether a configuration of that version may ask for that verb. CniError 1, or 6 for a version that is none."""
     if verb in _INTRODUCED:
         try:
@@ -58,8 +59,8 @@ def check_version(verb: str, version: str) -> None:
             raise CniError(DECODING_FAILURE, str(error)) from None
         if wanted < parse_version(_INTRODUCED[verb]):
             raise CniError(INCOMPATIBLE_VERSION, f"config version does not allow {verb}")
-        if wanted > parse_version(SUPPORTED[-1]):
+        if wanted > parse_version(supported[-1]):
             raise CniError(INCOMPATIBLE_VERSION, f"plugin version does not allow {verb}")
-    if version not in SUPPORTED:
-        details = f"config is {go_quoted(version)}, plugin supports {go_quoted_list(SUPPORTED)}"
+    if version not in supported:
+        details = f"config is {go_quoted(version)}, plugin supports {go_quoted_list(supported)}"
         raise CniError(INCOMPATIBLE_VERSION, "incompatible CNI versions", details)

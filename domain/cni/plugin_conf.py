@@ -1,0 +1,30 @@
+"""What every plugin's configuration has, whatever else is in it: the keys that reading, logging and delegating use.
+
+Invariant: each of our plugins has its own configuration type derived from this one, and no key means two things.
+"""
+
+from __future__ import annotations
+
+from domain.value import Value
+
+
+class Delegate(Value):
+    """The `ipam` section as far as the caller of an IPAM plugin looks at it; "" is no IPAM."""
+
+    type: str = ""
+
+
+class PluginConf(Value):
+    """`prev_result` is the JSON text of `prevResult` ("" if absent); log limits are 0 for the defaults."""
+
+    cni_version: str = ""
+    name: str = ""
+    type: str = ""
+    timeout_seconds: int = 0
+    log_level: str = ""
+    log_file_path: str = ""
+    log_file_max_size: int = 0
+    log_file_max_age: int = 0
+    log_file_max_count: int = 0
+    ipam: Delegate = Delegate()
+    prev_result: str = ""
