@@ -12,7 +12,7 @@ from domain.ipam.release import Release
 from domain.usecases.check_ipam import take_inventory
 from domain.usecases.collect_ipam import FAILED, Sweep, collect_ipam
 from domain.usecases.configure_ipam import configure_ipam
-from domain.usecases.steps.free_addresses import free_handle
+from domain.usecases.steps.free_addresses import cooldown_seconds, free_handle
 from domain.usecases.steps.free_without_handle import free_without_handle
 from domain.usecases.steps.release_listed import release_listed
 from entrypoints.ctl_answer import Answer
@@ -73,7 +73,7 @@ def _release_handle(work: Work, options: Namespace) -> Answer:
         _require_unused(inventory, addresses)
         if Endpoints(inventory.endpoints).are_of(handle):
             raise InUse(handle, "its container has an endpoint")
-    if not free_handle(work, handle) and not free_without_handle(work, handle):
+    if not free_handle(work, handle) and not free_without_handle(work, None, handle, cooldown_seconds(work)):
         raise IpamError(f"no handle {handle}, and no address is held under it")
     lines = [f"Successfully released IP address {address}" for address in addresses]
     return Answer("\n".join([*lines, f"Successfully released handle {handle}"]) + "\n")

@@ -212,6 +212,11 @@ class BadText(Value):
 class Datastore(ABC):
     """All verbs may raise `Unavailable` (`Expired` past the deadline) and `Unauthorized`."""
 
+    lists_in_one_go = True
+    """Whether a listing of any length is one round trip. Where it is not, callers look first where they expect a
+    record to be, and list only if it is not there.
+    """
+
     @overload
     def fetch(self, a: Need[A1], /, *, deadline: Deadline) -> tuple[A1]: ...
     @overload

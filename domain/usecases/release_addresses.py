@@ -5,14 +5,16 @@ Invariant: a container that holds nothing is released successfully, as often as 
 
 from __future__ import annotations
 
+from domain.ipam.affinity import HOST, Owner
 from domain.usecases.steps.find_endpoint import endpoint_name
-from domain.usecases.steps.free_addresses import free_handle
+from domain.usecases.steps.free_addresses import free_held
 from domain.usecases.steps.free_without_handle import free_without_handle
 from domain.usecases.steps.host_lock import host_lock
 from domain.usecases.steps.node_name import node_name
 from domain.usecases.steps.own_namespace import refuse_own_namespace
 from domain.usecases.steps.work import Work
 from domain.workload.identity import KUBERNETES, identify
+from ports.datastore import AllocationConfigKey, HandleKey
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,9 +32,12 @@ def release_addresses(call: Call, runtime: Runtime) -> None:
     legacy = f"{identity.namespace}.{identity.pod}" if kubernetes else identity.container_id
     work = Work.on(runtime, call.deadline)
     with host_lock(call, runtime):
-        if free_handle(work, handle) or free_handle(work, legacy):
-            return
-        if free_without_handle(work, handle):
+        config, held = work.datastore.fetch(AllocationConfigKey(), HandleKey(handle), deadline=work.deadline)
+        held = held or work.datastore.get(HandleKey(legacy), work.deadline)
+        cooldown = config.record.cooldown_seconds if config else 0
+        if held is not None:
+            free_held(work, held, cooldown)
+        elif free_without_handle(work, Owner(HOST, identity.node), handle, cooldown):
             runtime.log.warning("Freed addresses whose handle record was gone", handle=handle)
         else:
             runtime.log.warning("Asked to release a container that holds no address", handle=handle)

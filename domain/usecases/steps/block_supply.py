@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from domain.usecases.steps.work import Work
     from ports.datastore import Stored
 
+PROBES = 3  # places looked at before all blocks are listed page by page
+
 
 class BlockSupply:
     """For one IP version of one request. `owned` counts the node's blocks in usable pools, those just claimed too."""
@@ -42,6 +44,7 @@ class BlockSupply:
         self._ahead: dict[Cidr, Stored[Block] | None] = {}
         self._reads_ahead = False  # most often the first block is enough
         self._used: set[Cidr] = set()
+        self._probed: list[Cidr] = []
 
     def next(self, least: int = 1) -> Stored[Block] | None:
         """A block with at least that many free addresses; None when the pools have none left for the node.
@@ -147,10 +150,26 @@ class BlockSupply:
     def _place(self, damaged: list[Cidr]) -> Cidr | None:
         """Where to claim: a free place or a block of ours that no affinity leads to, else somebody's empty block."""
         choice, reserved = self._terms.choice, self._terms.reserved
+        if not self._work.datastore.lists_in_one_go and (place := self._probe(damaged)):
+            return place
         blocks = self._work.datastore.list(Blocks(self._terms.version), self._work.deadline)
         taken = [one.record.cidr for one in blocks if not self._is_ours_with_room(one)] + damaged
         free = free_place(self._work, self._terms.request.owner, choice.usable, reserved, taken)
         return free or reclaim(self._work, choice.usable, reserved, blocks)
+
+    def _probe(self, damaged: list[Cidr]) -> Cidr | None:
+        """The first places of the node's walk, looked at one by one: in a pool with room one of them is free."""
+        choice, reserved = self._terms.choice, self._terms.reserved
+        while len(self._probed) < PROBES:
+            seen = [*self._probed, *self._used, *damaged]
+            place = free_place(self._work, self._terms.request.owner, choice.usable, reserved, seen)
+            if place is None:
+                return None
+            self._probed.append(place)
+            stored = self._work.datastore.get(BlockKey(place), self._work.deadline)
+            if stored is None or self._is_ours_with_room(stored):
+                return place
+        return None
 
     def _is_ours_with_room(self, stored: Stored[Block]) -> bool:
         block = stored.record

@@ -31,16 +31,23 @@ if TYPE_CHECKING:
 
 
 def free_handle(work: Work, handle: str) -> bool:
-    """Free everything a handle holds. False if there is no such handle.
+    """Free everything a handle holds. False if there is no such handle."""
+    config, stored = work.datastore.fetch(AllocationConfigKey(), HandleKey(handle), deadline=work.deadline)
+    if stored is None:
+        return False
+    free_held(work, stored, config.record.cooldown_seconds if config else 0)
+    return True
+
+
+def free_held(work: Work, stored: Stored[Handle], cooldown: int) -> None:
+    """Free everything that a handle, just read, holds.
 
     A handle that counts more than its blocks hold (left by a death in mid-call) is corrected too. A block is then
     rewritten even if nothing in it changes, so that a call still in flight for this handle loses its race and counts
     again before it writes.
     """
-    config, stored = work.datastore.fetch(AllocationConfigKey(), HandleKey(handle), deadline=work.deadline)
-    if stored is None:
-        return False
-    cooldown = config.record.cooldown_seconds if config else 0
+    assert isinstance(stored.key, HandleKey)  # noqa: S101 - narrows the type
+    handle = stored.key.handle
     latest: Stored[Handle] | None = stored
     for cidr, counted in stored.record.blocks.items():
         free_in_block(work, cidr, Chosen(lambda block: block.held_by(handle), cooldown, counted))
@@ -49,8 +56,7 @@ def free_handle(work: Work, handle: str) -> bool:
         except (Conflict, Missing):
             latest = settle(work, handle, cidr)
     if not stored.record.blocks:
-        guarded_write(work, HandleKey(handle), _delete_if_bare, stored)
-    return True
+        guarded_write(work, stored.key, _delete_if_bare, stored)
 
 
 def _delete_if_bare(found: Handle | None) -> Delete | Leave:

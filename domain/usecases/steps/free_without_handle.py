@@ -1,6 +1,7 @@
 """Free a container whose handle record is gone although blocks still hold addresses for it.
 
-The blocks are the truth and the handle only an index to them, so all blocks are read, in one listing.
+The blocks are the truth and the handle only an index to them, so all blocks are read, in one listing. Where a listing
+goes page by page only the node's own blocks are: runtimes repeat DEL, and each must stay cheap in a large cluster.
 
 Invariant: as in free_addresses: only addresses whose holder is the named handle are freed.
 """
@@ -8,18 +9,38 @@ Invariant: as in free_addresses: only addresses whose holder is the named handle
 from __future__ import annotations
 
 from domain.usecases.steps.free_addresses import Chosen, free_in_block
-from ports.datastore import AllocationConfigKey, Blocks
+from ports.datastore import Affinities, AffinityKey, BlockKey, Blocks
+from ports.errors import Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from domain.ipam.affinity import Owner
+    from domain.ipam.block import Block
     from domain.usecases.steps.work import Work
+    from ports.datastore import Stored
 
 
-def free_without_handle(work: Work, handle: str) -> int:
-    """How many addresses were freed."""
-    config, blocks = work.datastore.fetch(AllocationConfigKey(), Blocks(), deadline=work.deadline)
-    cooldown = config.record.cooldown_seconds if config else 0
+def free_without_handle(work: Work, owner: Owner | None, handle: str, cooldown: int) -> int:
+    """How many addresses were freed. `owner` is the node that asks; None: an operator does, who can wait."""
     mine = Chosen(lambda block: block.held_by(handle), cooldown)
+    if owner is None or work.datastore.lists_in_one_go:
+        blocks = work.datastore.list(Blocks(), work.deadline)
+    else:
+        blocks = _own(work, owner)
     return sum(
-        len(free_in_block(work, stored.record.cidr, mine).holders) for stored in blocks if stored.record.held_by(handle)
+        len(free_in_block(work, stored.record.cidr, mine, stored).holders)
+        for stored in blocks
+        if stored.record.held_by(handle)
     )
+
+
+def _own(work: Work, owner: Owner) -> tuple[Stored[Block], ...]:
+    """The blocks that the node's affinities lead to, without those that cannot be read."""
+    found: list[Stored[Block] | None] = []
+    for affinity in work.datastore.list(Affinities(owner), work.deadline):
+        assert isinstance(affinity.key, AffinityKey)  # noqa: S101 - narrows the type
+        try:
+            found.append(work.datastore.get(BlockKey(affinity.key.cidr), work.deadline))
+        except Refused as error:
+            work.log.error("Leaving out a block that cannot be read", block=affinity.key.cidr, error=error)
+    return tuple([block for block in found if block is not None])

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from adapters.memory.node import MemoryNode
+from adapters.records.keys import key_text
 from domain.cni.errors import CniError
 from domain.cni.netconf import IpamSettings, KubernetesSettings, NetConf, PolicySettings
 from domain.cni.request import CniArgs
 from domain.ipam.address import Address, Cidr
+from domain.ipam.affinity import Affinity
 from domain.ipam.errors import BlockLimitReached, IpamError
 from domain.ipam.handle import Handle
 from domain.moment import go_string
@@ -16,8 +18,8 @@ from domain.usecases import test_connection as connection
 from domain.usecases.assign_addresses import assign_addresses
 from domain.usecases.check_addresses import check_addresses
 from domain.usecases.steps.upgrade_host import UPGRADED
-from one_node import NODE, OneNode
-from ports.datastore import ClusterInformationKey, HandleKey
+from one_node import NODE, OWNER, OneNode
+from ports.datastore import AffinityKey, BlockKey, ClusterInformationKey, HandleKey
 from ports.deadline import Deadline
 from ports.errors import Expired, Refused, Unavailable
 
@@ -366,6 +368,20 @@ def test_addresses_whose_handle_record_is_gone_are_freed_as_well(node):
     node.release()
     assert node.holders() == {"10.244.0.129": "net1.c2"}
     assert node.log.shown("warning") == ["Freed addresses whose handle record was gone handle=net1.c1"]
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_without_a_handle_record_the_nodes_own_blocks_are_searched_where_listings_go_page_by_page(node, damaged):
+    """A damaged block hides nothing but itself (K03); an affinity without a block nothing at all."""
+    node.datastore.lists_in_one_go = False
+    node.add_block("10.244.0.0/30", OWNER, ("net1.c1", 2))
+    node.put(AffinityKey(OWNER, Cidr.parse("10.244.0.8/30")), Affinity("pending"))
+    if damaged:
+        node.add_block("10.244.0.4/30")
+        node.datastore.load({key_text(BlockKey(Cidr.parse("10.244.0.4/30"))): "<html>"})
+    node.release()
+    assert node.holders() == {}
+    assert len(node.log.shown("error")) == int(damaged)
 
 
 @pytest.mark.parametrize(("args", "legacy"), [(CniArgs(), "c1"), (POD, "shop.web-0")])

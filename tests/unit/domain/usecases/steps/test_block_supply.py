@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 
 from adapters.records.keys import key_text
 from domain.ipam.address import Cidr
+from domain.ipam.affinity import HOST, Owner
+from domain.ipam.block_order import Skip, name_seed, walk
 from domain.usecases.steps.allocation_terms import read_surroundings, terms_for
-from domain.usecases.steps.block_supply import BlockSupply
+from domain.usecases.steps.block_supply import PROBES, BlockSupply
 from domain.usecases.steps.work import MAX_TRIES
-from one_node import OWNER, OneNode
-from ports.datastore import AffinityKey, BlockKey
+from one_node import NODE, OWNER, OneNode
+from ports.datastore import AffinityKey, BlockKey, Blocks
 
 OWN = [f"10.244.0.{first}/30" for first in (100, 104, 108, 112)]
 
@@ -101,3 +105,57 @@ def test_a_block_that_another_call_has_just_filled_is_not_what_a_new_one_would_b
     with node.rival("create", BlockKey, lambda key: node.add_block(str(key.cidr), OWNER, ("x", 4), state="")):
         stored = supply(node).next()
     assert stored.record.unallocated == ()
+
+
+# --- where a listing goes page by page -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def listings() -> list[str]:
+    """The listings of blocks so far."""
+    return []
+
+
+@pytest.fixture
+def paged(node, listings):
+    def note(_verb, need):
+        if type(need) is Blocks:
+            listings.append(need)
+
+    node.datastore.lists_in_one_go = False
+    node.datastore.before = note
+    return node
+
+
+def walked(node, count: int) -> list[Cidr]:
+    """The first places of the node's walk through its pool."""
+    return list(islice(walk(Cidr.parse("10.244.0.0/24"), 30, name_seed(NODE), Skip()), count))
+
+
+def test_p01_a_place_in_a_pool_with_room_is_found_without_listing_blocks(paged, listings):
+    first, second, third = walked(paged, 3)
+    for cidr in (first, second):
+        paged.add_block(str(cidr), Owner(HOST, "node2"), ("x", 1))
+    assert drawn(supply(paged)) == str(third)
+    assert listings == []
+
+
+def test_a_crowded_pool_is_listed_after_a_few_looks(paged, listings):
+    places = walked(paged, PROBES + 1)
+    for cidr in places[:-1]:
+        paged.add_block(str(cidr), Owner(HOST, "node2"), ("x", 1))
+    assert drawn(supply(paged)) == str(places[-1])
+    assert len(listings) == 1
+
+
+def test_a_pool_without_any_place_left_is_listed_for_blocks_to_reclaim(paged):
+    paged.add_pool("pool0", "10.244.0.0/30", block_size=30)
+    paged.add_block("10.244.0.0/30", Owner(HOST, "node2"), ("x", 4))
+    assert supply(paged).next() is None
+
+
+def test_a_block_of_ours_that_no_affinity_leads_to_is_found_by_looking(paged, listings):
+    place = walked(paged, 1)[0]
+    paged.add_block(str(place), OWNER, state="")
+    assert drawn(supply(paged)) == str(place)
+    assert listings == []
