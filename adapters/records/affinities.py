@@ -19,7 +19,11 @@ def encode_affinity(affinity: Affinity) -> str:
 
 def decode_affinity(text: str) -> Affinity:
     """An empty text (very old data) is an empty object."""
-    members = Members.of_text(text or "{}")
+    return read_affinity(Members.of_text(text or "{}"))
+
+
+def read_affinity(members: Members) -> Affinity:
+    """The affinity that a record's members describe."""
     deleted = members.take("deleted")
     if isinstance(deleted, (dict, list, int, float)) and not isinstance(deleted, bool):
         raise Fault("deleted must be a boolean")

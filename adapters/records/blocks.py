@@ -41,11 +41,15 @@ def _decode_attribute(members: Members) -> Attribute:
     )
 
 
-def _encode_attributes(block: Block) -> str:
+def attributes_text(block: Block) -> str:
+    return "[" + ",".join([_encode_attribute(one) for one in block.attributes]) + "]"
+
+
+def _attributes_or_null(block: Block) -> str:
     """`null` on a block that nothing was ever taken from, as the original's unset list; else a list, `[]` included."""
     if not block.attributes and block.unallocated == tuple(range(block.cidr.size)):
         return "null"
-    return "[" + ",".join([_encode_attribute(one) for one in block.attributes]) + "]"
+    return attributes_text(block)
 
 
 def _encode_sequences(sequences: Mapping[int, int]) -> str:
@@ -61,15 +65,19 @@ def encode_block(block: Block) -> str:
     ]
     if block.claimed_at is not None:
         known.append(("affinity_claim_time", dumps(block.claimed_at)))
-    known += [
+    return object_text([*known, *block_members(block, _attributes_or_null(block))], block.unknown)
+
+
+def block_members(block: Block, attributes: str) -> list[tuple[str, str]]:
+    """The members that every datastore spells alike; `attributes` is their JSON text."""
+    return [
         ("allocations", "[" + ",".join(["null" if one is None else str(one) for one in block.allocations]) + "]"),
         ("unallocated", "[" + ",".join([str(one) for one in block.unallocated]) + "]"),
-        ("attributes", _encode_attributes(block)),
+        ("attributes", attributes),
         ("sequenceNumber", str(block.sequence)),
         ("sequenceNumberForAllocation", _encode_sequences(block.sequences)),
         ("deleted", "true" if block.deleted else "false"),
     ]
-    return object_text(known, block.unknown)
 
 
 def _decode_sequences(members: Members) -> dict[int, int]:
@@ -115,14 +123,18 @@ def _unallocated(items: list[Json], allocations: tuple[int | None, ...]) -> tupl
 
 def decode_block(text: str) -> Block:
     """ValueError with the fault for a record that must not be allocated from."""
-    members = Members.of_text(text)
+    return read_block(Members.of_text(text), "affinity_claim_time")
+
+
+def read_block(members: Members, claim_time: str) -> Block:
+    """The block that a record's members describe; `claim_time` is the spelling of that member."""
     cidr = Cidr.parse_lenient(members.text("cidr")).network
     attributes = tuple([_decode_attribute(one) for one in members.objects("attributes")])
     allocations = _allocations(members.items("allocations"), cidr.size, len(attributes))
     return Block(
         cidr=cidr,
         affinity=members.optional_text("affinity"),
-        claimed_at=members.optional_time("affinity_claim_time"),
+        claimed_at=members.optional_time(claim_time),
         allocations=allocations,
         unallocated=_unallocated(members.items("unallocated"), allocations),
         attributes=attributes,

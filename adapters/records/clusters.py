@@ -9,8 +9,18 @@ from adapters.records.members import object_text
 from adapters.records.resources import encode_resource, open_resource, texts_members
 from domain.cluster import ClusterInformation, Node
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from adapters.records.members import Members
+    from domain.resource import Metadata
+
 
 def encode_cluster_information(information: ClusterInformation) -> str:
+    spec = cluster_information_spec(information)
+    return encode_resource("ClusterInformation", information.metadata, spec, unknown=information.unknown)
+
+
+def cluster_information_spec(information: ClusterInformation) -> str:
     known = texts_members(
         [
             ("clusterGUID", information.cluster_guid),
@@ -20,12 +30,15 @@ def encode_cluster_information(information: ClusterInformation) -> str:
     )
     if information.datastore_ready is not None:
         known.append(("datastoreReady", "true" if information.datastore_ready else "false"))
-    spec = object_text(known, information.spec_unknown)
-    return encode_resource("ClusterInformation", information.metadata, spec, unknown=information.unknown)
+    return object_text(known, information.spec_unknown)
 
 
 def decode_cluster_information(text: str) -> ClusterInformation:
-    members, metadata = open_resource(text)
+    return read_cluster_information(*open_resource(text))
+
+
+def read_cluster_information(members: Members, metadata: Metadata) -> ClusterInformation:
+    """The resource that the members besides the metadata describe."""
     spec = members.inner("spec")
     return ClusterInformation(
         metadata=metadata,

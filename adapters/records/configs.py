@@ -11,6 +11,10 @@ from adapters.records.resources import encode_resource, open_resource
 from domain.ipam.config import AllocationConfig, IPAMConfiguration
 from domain.json_text import dumps
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.resource import Metadata
+
 
 def encode_allocation_config(config: AllocationConfig) -> str:
     known: list[tuple[str, str]] = []
@@ -45,17 +49,25 @@ def decode_allocation_config(text: str) -> AllocationConfig:
 
 
 def encode_ipam_configuration(config: IPAMConfiguration) -> str:
-    known = [
+    spec = object_text(settings_members(config), config.spec_unknown)
+    return encode_resource("IPAMConfiguration", config.metadata, spec, unknown=config.unknown)
+
+
+def settings_members(config: AllocationConfig | IPAMConfiguration) -> list[tuple[str, str]]:
+    """The settings as a resource spells them."""
+    return [
         ("strictAffinity", "true" if config.strict_affinity else "false"),
         ("autoAllocateBlocks", "true" if config.auto_allocate_blocks else "false"),
         *_limits(config),
     ]
-    spec = object_text(known, config.spec_unknown)
-    return encode_resource("IPAMConfiguration", config.metadata, spec, unknown=config.unknown)
 
 
 def decode_ipam_configuration(text: str) -> IPAMConfiguration:
-    members, metadata = open_resource(text)
+    return read_ipam_configuration(*open_resource(text))
+
+
+def read_ipam_configuration(members: Members, metadata: Metadata) -> IPAMConfiguration:
+    """The resource that the members besides the metadata describe."""
     spec = members.inner("spec")
     return IPAMConfiguration(
         metadata=metadata,

@@ -11,16 +11,23 @@ from domain.ipam.handle import Handle
 
 
 def encode_handle(handle: Handle) -> str:
+    return object_text(handle_members(handle), handle.unknown)
+
+
+def handle_members(handle: Handle) -> list[tuple[str, str]]:
     counts = sorted([(str(cidr), count) for cidr, count in handle.blocks.items()])
-    known = [
+    return [
         ("block", object_text([(cidr, str(count)) for cidr, count in counts])),
         ("deleted", "true" if handle.deleted else "false"),
     ]
-    return object_text(known, handle.unknown)
 
 
 def decode_handle(text: str) -> Handle:
-    members = Members.of_text(text)
+    return read_handle(Members.of_text(text))
+
+
+def read_handle(members: Members) -> Handle:
+    """The handle that a record's members describe."""
     blocks: dict[Cidr, int] = {}
     found = members.take("block")
     if not isinstance(found, (dict, type(None))):

@@ -14,7 +14,9 @@ from domain.json_text import dumps, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from adapters.records.members import Unknown
     from domain.json_text import Json
+    from domain.resource import Metadata
 
     Conditions = tuple[tuple[str, str], ...]
 
@@ -30,7 +32,7 @@ def _status_of(conditions: Conditions) -> str:
     return dumps({"conditions": [{"type": kind, "status": status} for kind, status in conditions]})
 
 
-def _encode_spec(pool: Pool) -> str:
+def pool_spec(pool: Pool) -> str:
     known = [
         ("cidr", dumps(pool.cidr_text)),
         *texts_members([("vxlanMode", pool.vxlan_mode), ("ipipMode", pool.ipip_mode)]),
@@ -51,16 +53,26 @@ def _encode_spec(pool: Pool) -> str:
 
 
 def encode_pool(pool: Pool) -> str:
-    """The status is the text that was read when it still says the same, else made from `conditions`."""
+    status, unknown = pool_status(pool)
+    return encode_resource("IPPool", pool.metadata, pool_spec(pool), status, unknown)
+
+
+def pool_status(pool: Pool) -> tuple[str, Unknown]:
+    """The status: the text that was read when it still says the same, else made from `conditions`, "" for none; and
+    the members that nobody knows.
+    """
     kept = dict(pool.unknown).get("status", "")
     if not kept or _conditions(parse(kept)) != pool.conditions:
         kept = _status_of(pool.conditions)
-    unknown = tuple([(name, text) for name, text in pool.unknown if name != "status"])
-    return encode_resource("IPPool", pool.metadata, _encode_spec(pool), kept, unknown)
+    return kept, tuple([(name, text) for name, text in pool.unknown if name != "status"])
 
 
 def decode_pool(text: str) -> Pool:
-    members, metadata = open_resource(text)
+    return read_pool(*open_resource(text))
+
+
+def read_pool(members: Members, metadata: Metadata) -> Pool:
+    """The pool that the members besides the metadata describe."""
     spec = members.inner("spec")
     status = members.take("status")
     conditions = _conditions(status)
@@ -88,13 +100,21 @@ def decode_pool(text: str) -> Pool:
 
 
 def encode_reservation(reservation: Reservation) -> str:
-    known = [("reservedCIDRs", texts_text(reservation.cidrs))] if reservation.cidrs else []
-    spec = object_text(known, reservation.spec_unknown)
+    spec = reservation_spec(reservation)
     return encode_resource("IPReservation", reservation.metadata, spec, unknown=reservation.unknown)
 
 
+def reservation_spec(reservation: Reservation) -> str:
+    known = [("reservedCIDRs", texts_text(reservation.cidrs))] if reservation.cidrs else []
+    return object_text(known, reservation.spec_unknown)
+
+
 def decode_reservation(text: str) -> Reservation:
-    members, metadata = open_resource(text)
+    return read_reservation(*open_resource(text))
+
+
+def read_reservation(members: Members, metadata: Metadata) -> Reservation:
+    """The reservation that the members besides the metadata describe."""
     spec = members.inner("spec")
     return Reservation(
         metadata=metadata,
