@@ -38,7 +38,7 @@ class Container(containers.DeclarativeContainer):
         wiring.datastore, exported, netconf.provided.sqlite_path, clock, create=create, inline=inline
     )
     cluster = providers.Singleton(wiring.cluster)
-    dataplane = providers.Singleton(wiring.dataplane, netconf, clock, log)
+    dataplane = providers.Singleton(wiring.dataplane, netconf, clock, log, exported)
     node = providers.Singleton(wiring.node)
     lock = providers.Singleton(wiring.lock, netconf.provided.ipam_lock_file, clock, log)
     readiness = providers.Singleton(wiring.readiness, clock)

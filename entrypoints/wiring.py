@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from adapters.linux.netlink_transports import NetlinkLoader
     from domain.cni.netconf import NetConf
     from ports.clock import Clock
     from ports.cluster import Cluster
@@ -41,7 +42,7 @@ def open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runt
     runtime = Runtime(
         datastore=lambda: datastore(environment, netconf.sqlite_path, timepiece),
         cluster=cluster,
-        dataplane=lambda: dataplane(netconf, timepiece, log),
+        dataplane=lambda: dataplane(netconf, timepiece, log, environment),
         ipam_plugin=lambda: ipam_plugin(netconf, environment, runtime),
         node=node,
         lock=lambda: lock(netconf.ipam_lock_file, timepiece, log),
@@ -131,7 +132,15 @@ def cluster() -> Cluster:
     return AbsentCluster()
 
 
-def dataplane(netconf: NetConf, clock: Clock, log: Log) -> Dataplane:
+def wants_library(environment: Mapping[str, str]) -> bool:
+    """Whether TORTIE_TRANSPORT asks for the transports on well-known libraries instead of our own lean ones."""
+    choice = environment.get("TORTIE_TRANSPORT", "") or "lean"
+    if choice not in ("lean", "library"):
+        raise BadConfiguration(f'TORTIE_TRANSPORT "{choice}" is unknown; set "lean" or "library"')
+    return choice == "library"
+
+
+def dataplane(netconf: NetConf, clock: Clock, log: Log, environment: Mapping[str, str]) -> Dataplane:
     """By `dataplane_options.type`: absent is this system's own."""
     if netconf.dataplane_type == "grpc":
         return grpc_dataplane(netconf.dataplane_options, clock, log)
@@ -139,7 +148,22 @@ def dataplane(netconf: NetConf, clock: Clock, log: Log) -> Dataplane:
         raise Refused(f"invalid dataplane type: {netconf.dataplane_type}")
     from adapters.linux.dataplane import LinuxDataplane
 
-    return LinuxDataplane(clock, log)
+    return LinuxDataplane(clock, log, netlink(environment))
+
+
+def netlink(environment: Mapping[str, str]) -> NetlinkLoader:
+    """Our own transport, or the library's where that is asked for and installed."""
+    from adapters.linux.netlink_transports import load_lean, load_pyroute2
+
+    if not wants_library(environment):
+        return load_lean
+    try:
+        load_pyroute2()
+    except ImportError as error:
+        raise BadConfiguration(
+            f'TORTIE_TRANSPORT "library" needs the packages of the extra "linux": {error}'
+        ) from error
+    return load_pyroute2
 
 
 def grpc_dataplane(options: Mapping[str, str], clock: Clock, log: Log) -> Dataplane:

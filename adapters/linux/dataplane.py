@@ -13,6 +13,7 @@ from adapters.linux.interpreter import Interpreter, elsewhere_text, lives_elsewh
 from adapters.linux.kernel import Kernel
 from adapters.linux.namespaces import NamespaceMissing, NotANamespace, Stranded, is_own_namespace
 from adapters.linux.netlink import KernelError, LinkMissing
+from adapters.linux.netlink_transports import load_lean
 from domain.ipam.address import V4, V6
 from domain.workload.plan import plan_for
 from domain.workload.steps import HOST, POD, Device
@@ -21,20 +22,12 @@ from ports.errors import Expired, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from adapters.linux.netlink import Netlink
+    from adapters.linux.netlink_transports import NetlinkLoader
     from domain.workload.attachment import Attachment
     from ports.clock import Clock
     from ports.deadline import Deadline
     from ports.log import Log
-
-
-def load_pyroute2() -> Callable[[], Netlink]:
-    """Netlink by the library."""
-    from adapters.linux.netlink_pyroute2 import Pyroute2Netlink
-
-    return Pyroute2Netlink
 
 
 class LinuxDataplane(Dataplane):
@@ -44,7 +37,7 @@ class LinuxDataplane(Dataplane):
         self,
         clock: Clock,
         log: Log,
-        load_netlink: Callable[[], Callable[[], Netlink]] = load_pyroute2,
+        load_netlink: NetlinkLoader = load_lean,
     ) -> None:
         self._clock = clock
         self._log = log

@@ -16,17 +16,17 @@ from domain.workload.steps import HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import TracebackType
     from typing import Self
 
     from adapters.linux.netlink import Netlink
+    from adapters.linux.netlink_transports import NetlinkLoader
 
 
 class Kernel:
     """`netns` is the pod's path, or "" where only the host side is wanted. A context manager."""
 
-    def __init__(self, netns: str, load_netlink: Callable[[], Callable[[], Netlink]]) -> None:
+    def __init__(self, netns: str, load_netlink: NetlinkLoader) -> None:
         self._load_netlink = load_netlink
         self._sockets: dict[str, Netlink] = {}
         self._pod = open_namespace(netns) if netns else -1

@@ -1,4 +1,4 @@
-"""What a whole ADD and DEL of the built program load: the budget of a plugin, and below it only a library transport."""
+"""What a whole ADD and DEL of the built program load: a plugin's budget, and more only where a library is wanted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,18 @@ OWN = ("domain", "ports", "adapters", "entrypoints")
 TRANSPORT = "adapters.linux.netlink_pyroute2"
 BUDGET = {
     *("__future__", "_json", "os", "os.path", "posixpath", "genericpath", "stat", "_stat", "_collections_abc"),
-    *("errno", "fcntl", "select", "_ctypes", "_sqlite3", "_collections", "_functools", "_operator", "collections"),
+    *(
+        "errno",
+        "fcntl",
+        "select",
+        "_ctypes",
+        "_socket",
+        "_sqlite3",
+        "_collections",
+        "_functools",
+        "_operator",
+        "collections",
+    ),
     *("functools", "itertools", "keyword", "operator", "reprlib", "types"),
 }
 
@@ -52,7 +63,10 @@ def netns() -> Iterator[str]:
         subprocess.run(["ip", "netns", "del", name], check=True)
 
 
-def test_add_and_del_load_their_budget_and_a_library_transport(netns: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("transport", ["lean", "library"])
+def test_add_and_del_load_their_budget_and_a_library_only_when_asked(
+    netns: str, tmp_path: Path, transport: str
+) -> None:
     bundle = [sys.executable, ROOT / "packaging" / "bundle.py", "build", "--lock", ROOT / "requirements.lock"]
     subprocess.run([*bundle, tmp_path / "bin"], check=True, capture_output=True, timeout=120)
     clock, database = SystemClock(), str(tmp_path / "datastore.db")
@@ -66,6 +80,7 @@ def test_add_and_del_load_their_budget_and_a_library_transport(netns: str, tmp_p
     budget = BUDGET | loaded_outside_the_transport(bare.stderr)
     for verb in ("ADD", "DEL"):
         environment = {
+            "TORTIE_TRANSPORT": transport,
             "CNI_COMMAND": verb,
             "CNI_CONTAINERID": f"start{os.getpid()}",
             "CNI_NETNS": netns,
@@ -78,5 +93,5 @@ def test_add_and_del_load_their_budget_and_a_library_transport(netns: str, tmp_p
         )
         assert done.returncode == 0, done.stdout
         loaded = loaded_outside_the_transport(done.stderr)
-        assert TRANSPORT in loaded
+        assert (TRANSPORT in loaded) == (transport == "library")
         assert {name for name in loaded if name.partition(".")[0] not in OWN} - budget == set(), verb
