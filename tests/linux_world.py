@@ -13,10 +13,13 @@ import time
 from itertools import count
 
 from adapters.linux.dataplane import LinuxDataplane
+from adapters.linux.netlink_transports import load_lean, load_pyroute2
 from adapters.memory.log import RecordingLog
 from contracts_dataplane import World
 from domain.ipam.address import Cidr
 from ports.clock import Clock
+
+TRANSPORTS = {"lean": load_lean, "library": load_pyroute2}
 
 _numbers = count(1)
 
@@ -33,13 +36,13 @@ class RealClock(Clock):
 
 
 class LinuxWorld(World):
-    def __init__(self, folder) -> None:
+    def __init__(self, folder, transport: str = "lean") -> None:
         self._folder = folder
         self._namespaces: list[str] = []
         self._names: list[str] = []
         self.clock = RealClock()
         self.log = RecordingLog()
-        self.dataplane = LinuxDataplane(self.clock, self.log)
+        self.dataplane = LinuxDataplane(self.clock, self.log, TRANSPORTS[transport])
 
     def __enter__(self):
         if os.geteuid() != 0:

@@ -1,15 +1,18 @@
-"""The dataplane contract over this machine's kernel. Needs root; touches only namespaces and devices of its own."""
+"""The dataplane contract over this machine's kernel, by each transport.
+
+Needs root; touches only namespaces and devices of its own.
+"""
 
 from __future__ import annotations
 
 import pytest
 
 from contracts_dataplane import DataplaneContract
-from linux_world import LinuxWorld
+from linux_world import TRANSPORTS, LinuxWorld
 
 
 class TestLinuxDataplane(DataplaneContract):
-    @pytest.fixture
-    def world(self, tmp_path):
-        with LinuxWorld(tmp_path) as world:
+    @pytest.fixture(params=TRANSPORTS)
+    def world(self, tmp_path, request):
+        with LinuxWorld(tmp_path, request.param) as world:
             yield world

@@ -10,7 +10,7 @@ import pytest
 from adapters.linux.dataplane import LinuxDataplane
 from adapters.linux.netlink_pyroute2 import Pyroute2Netlink
 from contracts_dataplane import HOST, V4, V6
-from linux_world import LinuxWorld
+from linux_world import TRANSPORTS, LinuxWorld
 
 
 class Terminated(BaseException):
@@ -18,13 +18,14 @@ class Terminated(BaseException):
 
 
 class Countdown:
-    def __init__(self, left: int) -> None:
+    def __init__(self, transport: str, left: int) -> None:
+        self.base = TRANSPORTS[transport]()
         self.left = left
 
     def load(self):
         countdown = self
 
-        class Interrupted(Pyroute2Netlink):
+        class Interrupted(self.base):
             """Sends our own process SIGTERM right after the kernel has done what it was asked for."""
 
             def _ask(self, *arguments, **fields):
@@ -53,12 +54,13 @@ def world(tmp_path):
         yield world
 
 
-def test_a_termination_after_any_conversation_leaves_nothing(world, terminable):
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_termination_after_any_conversation_leaves_nothing(world, terminable, transport):
     """L01 G26 L07"""
     netns, name = world.make_namespace(), world.new_name()
     ended = 0
     while True:
-        countdown = Countdown(ended + 1)
+        countdown = Countdown(transport, ended + 1)
         dataplane = LinuxDataplane(world.clock, world.log, countdown.load)
         try:
             dataplane.connect(world.attachment(netns, name, V4, V6, mac="02:00:00:00:00:01"), world.soon())

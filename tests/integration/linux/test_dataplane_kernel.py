@@ -13,7 +13,7 @@ import pytest
 
 from contracts_dataplane import HOST, V4, V6
 from domain.ipam.address import Cidr
-from linux_world import LinuxWorld
+from linux_world import TRANSPORTS, LinuxWorld
 from ports.errors import Refused
 
 ROOT = Path(__file__).parents[3]
@@ -23,9 +23,9 @@ ADDRESS_FIELDS = ("family", "local", "prefixlen", "scope", "broadcast", "nodad")
 ROUTE_FIELDS = ("type", "dst", "gateway", "protocol", "scope", "metric")
 
 
-@pytest.fixture
-def world(tmp_path):
-    with LinuxWorld(tmp_path) as world:
+@pytest.fixture(params=TRANSPORTS)
+def world(tmp_path, request):
+    with LinuxWorld(tmp_path, request.param) as world:
         yield world
 
 
@@ -151,7 +151,7 @@ CONNECT_ONCE = textwrap.dedent(
     """
     import json, sys
     from pathlib import Path
-    from linux_world import LinuxWorld
+    from linux_world import TRANSPORTS, LinuxWorld
     from domain.ipam.address import Cidr
     netns, name, *addresses = sys.argv[1:]
     world = LinuxWorld(Path("."))

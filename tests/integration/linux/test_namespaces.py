@@ -19,9 +19,8 @@ from adapters.linux.namespaces import (
     open_namespace,
 )
 from adapters.linux.netlink import KernelError
-from adapters.linux.netlink_pyroute2 import Pyroute2Netlink
 from adapters.linux.sysctl import write_sysctl
-from linux_world import LinuxWorld
+from linux_world import TRANSPORTS, LinuxWorld
 from ports.errors import Refused
 
 
@@ -100,9 +99,10 @@ def test_something_else_cannot_be_stepped_into():
     assert _here() == before
 
 
-def test_descriptors_are_closed_on_exec(world):
-    before = set(os.listdir("/proc/self/fd"))
-    with Kernel(world.make_namespace(), lambda: Pyroute2Netlink) as kernel:
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_descriptors_are_closed_on_exec(world, transport):
+    before = {fd for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")}  # not the listing's
+    with Kernel(world.make_namespace(), TRANSPORTS[transport]) as kernel:
         kernel.netlink("host")
         kernel.netlink("pod")
         opened = [
