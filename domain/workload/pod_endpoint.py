@@ -27,6 +27,7 @@ from domain.workload.identity import KUBERNETES, Identity
 from domain.workload.interface import DEFAULT_PREFIX, host_interface_name
 from domain.workload.names import full_name
 from domain.workload.pod_ports import endpoint_ports
+from domain.workload.qos import qos_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def pod_endpoint(pod: Pod, host_prefix: str = DEFAULT_PREFIX) -> WorkloadEndpoin
         interface_name=host_interface_name(identity, host_prefix),
         ports=endpoint_ports(pod.ports),
         allowed_source_prefixes=allowed_source_prefixes(pod.annotations.get(ALLOWED_SOURCE_PREFIXES, "")),
+        qos_controls=qos_controls(pod.annotations)[0],
     )
 
 
