@@ -55,6 +55,10 @@ class Members:
     def path(self, name: str) -> str:
         return self._where + name
 
+    def peek(self, name: str) -> Json:
+        """The member as it is, not yet taken; None when absent."""
+        return self._left.get(name)
+
     def take(self, name: str) -> Json:
         """The member as it is; None when absent."""
         return self._left.pop(name, None)
