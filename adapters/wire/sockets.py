@@ -16,11 +16,10 @@ from os import close, pipe, strerror
 from time import monotonic
 
 from adapters.wire.faults import Fault
-from adapters.wire.waiting import FOREVER, READABLE, WRITABLE
+from adapters.wire.waiting import FOREVER, READABLE, WRITABLE, race
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any, TypeAlias
 
     from adapters.wire.waiting import Work
@@ -58,11 +57,12 @@ class Stream:
 
     def receive(self, limit: int = _PIECE) -> Work[bytes]:
         """What has come, as soon as anything has; b"" at the end."""
-        while True:
+        while True:  # waiting comes first, so that a sender without end does not get round the deadline
+            yield ((self.connection.fileno(), READABLE),), FOREVER
             try:
                 return self.connection.recv(limit)
             except BlockingIOError:
-                yield ((self.connection.fileno(), READABLE),), FOREVER
+                continue
             except OSError as error:
                 raise Fault(f"the connection broke: {_reason(error)}") from error
 
@@ -74,7 +74,7 @@ class Stream:
 def connect_tcp(host: str, port: int) -> Work[Stream]:
     """`host` is a name or an address, IPv6 without brackets. `Fault` names the addresses that were tried."""
     addresses = yield from look_up(host, port)
-    connection = yield from _connect_first(addresses)
+    connection = yield from race([_connect(address) for address in addresses], HEAD_START)
     connection.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
     return Stream(connection)
 
@@ -136,44 +136,23 @@ def _resolve(host: str, port: int, flags: int) -> list[Address]:
     return [(family, address) for family, _, _, _, address in answers]
 
 
-def _connect_first(addresses: Sequence[Address]) -> Work[Socket]:
-    waiting = list(addresses)
-    begun: dict[int, tuple[Socket, Address]] = {}
-    reasons: list[str] = []
-    try:
-        while waiting or begun:
-            if waiting:
-                _start(waiting.pop(0), begun, reasons)
-            next_start = monotonic() + HEAD_START if waiting else FOREVER
-            while begun and monotonic() < next_start:
-                for descriptor in (yield [(one, WRITABLE) for one in begun], next_start):
-                    connection, address = begun[descriptor]
-                    failed = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_ERROR)
-                    del begun[descriptor]
-                    if not failed:
-                        return connection
-                    connection.close()
-                    reasons.append(_refusal(address, failed))
-    finally:
-        for connection, _ in begun.values():
-            connection.close()
-    raise Fault("; ".join(reasons))
-
-
-def _start(address: Address, begun: dict[int, tuple[Socket, Address]], reasons: list[str]) -> None:
-    """Begin to connect; what cannot even begin is refused."""
+def _connect(address: Address) -> Work[Socket]:
     try:
         connection = Socket(address[0], _socket.SOCK_STREAM)
-    except OSError as error:
-        reasons.append(_refusal(address, error.errno or 0))
-        return
-    begun[connection.fileno()] = (connection, address)
-    connection.setblocking(False)
-    failed = _begin(connection, address[1])
-    if failed:
-        del begun[connection.fileno()]
+    except OSError as error:  # such as a system without IPv6
+        raise _refused(address, error.errno or 0) from error
+    try:
+        connection.setblocking(False)
+        failed = _begin(connection, address[1])
+        if not failed:
+            yield ((connection.fileno(), WRITABLE),), FOREVER
+            failed = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_ERROR)
+        if failed:
+            raise _refused(address, failed)
+    except BaseException:
         connection.close()
-        reasons.append(_refusal(address, failed))
+        raise
+    return connection
 
 
 def _begin(connection: Socket, target: Any) -> int:
@@ -185,10 +164,10 @@ def _begin(connection: Socket, target: Any) -> int:
     return 0 if failed in (EINPROGRESS, EINTR) else failed
 
 
-def _refusal(address: Address, number: int) -> str:
+def _refused(address: Address, number: int) -> Fault:
     host, port = address[1][:2]
     shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    return f"dial tcp {shown}: connect: {_text(number)}"
+    return Fault(f"dial tcp {shown}: connect: {_text(number)}")
 
 
 def _reason(error: OSError) -> str:

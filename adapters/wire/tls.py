@@ -95,11 +95,24 @@ class TlsStream(Stream):
             except (_ssl.SSLWantReadError, _ssl.SSLWantWriteError) as error:
                 yield _wait(self, error)
             except OSError as error:
-                raise _broken(error) from error
+                raise self._last_word() or _broken(error) from error
+
+    def _last_word(self) -> Fault | None:
+        """The other side may have said why before it ended the connection."""
+        try:
+            while self._session.read(65536):
+                pass
+        except (_ssl.SSLWantReadError, _ssl.SSLEOFError, _ssl.SSLZeroReturnError):
+            return None
+        except OSError as error:
+            return _broken(error)
+        return None
 
     def receive(self, limit: int = 65536) -> Work[bytes]:
         """A refusal of the client's certificate arrives here in TLS 1.3, as `Untrusted`."""
         while True:
+            if not self._session.pending():
+                yield ((self.connection.fileno(), READABLE),), FOREVER
             try:
                 octets: bytes = self._session.read(limit)
             except (_ssl.SSLWantReadError, _ssl.SSLWantWriteError) as error:

@@ -17,12 +17,12 @@ from __future__ import annotations
 from select import POLLIN, POLLOUT, poll
 from time import monotonic
 
-from adapters.wire.faults import TimedOut
+from adapters.wire.faults import AllFailed, Fault, TimedOut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
-    from typing import TypeAlias, TypeVar
+    from typing import Any, TypeAlias, TypeVar
 
     T = TypeVar("T")
 
@@ -52,10 +52,64 @@ def drive(work: Work[T], ends: float) -> T:
         work.close()
 
 
+def race(rivals: Sequence[Work[T]], head_start: float) -> Work[T]:
+    """The result of the first that has one; the others are closed.
+
+    Each begins that many seconds after the one before, or as soon as none is running. `AllFailed` when each has ended
+    in a `Fault`.
+    """
+    waiting = list(rivals)
+    field = _Field()
+    try:
+        while waiting or field.running:
+            if waiting:
+                field.step(waiting.pop(0), None)
+            next_start = monotonic() + head_start if waiting else FOREVER
+            while field.running and field.arrived is None and monotonic() < next_start:
+                field.resume((yield field.wait(next_start)))
+            if field.arrived is not None:
+                result: T = field.arrived.value
+                return result
+    finally:
+        for work in (*waiting, *field.running):
+            work.close()
+    raise AllFailed([field.faults[work] for work in rivals])
+
+
+class _Field:
+    """Those that run, what they wait for, and what has become of the others."""
+
+    def __init__(self) -> None:
+        self.running: dict[Work[Any], Wait] = {}
+        self.faults: dict[Work[Any], Fault] = {}
+        self.arrived: StopIteration | None = None
+
+    def step(self, work: Work[Any], here: Sequence[int] | None) -> None:
+        """With None the first one."""
+        self.running.pop(work, None)
+        try:
+            self.running[work] = next(work) if here is None else work.send(here)
+        except StopIteration as ended:
+            self.arrived = ended
+        except Fault as fault:
+            self.faults[work] = fault
+
+    def wait(self, next_start: float) -> Wait:
+        wanted = [one for wanted, _ in self.running.values() for one in wanted]
+        return wanted, min(next_start, *[moment for _, moment in self.running.values()])
+
+    def resume(self, here: Sequence[int]) -> None:
+        """Those that can go on, until one has arrived."""
+        for work, (wanted, moment) in list(self.running.items()):
+            ours = [descriptor for descriptor, _ in wanted if descriptor in here]
+            if self.arrived is None and (ours or monotonic() >= moment):
+                self.step(work, ours)
+
+
 def ready(wanted: Sequence[tuple[int, int]], seconds: float) -> list[int]:
     """The descriptors of which something that was wanted, or an error, is there within that time."""
     poller = poll()
     for descriptor, events in wanted:
         poller.register(descriptor, events)
-    milliseconds = max(0.0, min(seconds, _LONGEST)) * 1000
-    return [descriptor for descriptor, _ in poller.poll(int(milliseconds) + 1)]
+    milliseconds = int(min(seconds, _LONGEST) * 1000) + 1 if seconds > 0 else 0
+    return [descriptor for descriptor, _ in poller.poll(milliseconds)]
