@@ -57,9 +57,9 @@ def _link_header(index: int = 0, flags: int = 0, change: int = 0) -> bytes:
     return bytes(4) + u32(index) + u32(flags) + u32(change)
 
 
-def get_link(name: str = "", index: int = 0) -> Request:
+def get_link(name: str | None = None, index: int = 0) -> Request:
     """By name, or else by index. The answer is one `read_link`."""
-    which = text_attribute(_NAME, name) if name else b""
+    which = b"" if name is None else text_attribute(_NAME, name)
     return Request(GET_LINK, 0, _link_header(index) + which + attribute(_EXTENT, u32(_WITHOUT_STATISTICS)))
 
 
