@@ -1,0 +1,46 @@
+"""calico-ipam's configuration with the pools and IP versions that a pod or its namespace wishes (spec: cni-plugin 5.4).
+
+Invariant: the text and the values say the same, and nothing but the members concerned differs from what was given.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.address import V4, V6
+from domain.json_text import dumps, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.cni.netconf import NetConf
+    from domain.workload.annotations import PoolWishes
+
+
+def with_pools(netconf: NetConf, text: str, wishes: PoolWishes) -> tuple[NetConf, str]:
+    """Both forms of the configuration, for calico-ipam in this process and in another.
+
+    With IP versions wished for exactly those are assigned; an empty list of pools leaves the choice to IPAM. ValueError
+    `data on stdin was of unexpected type` if the text has no `ipam` object.
+    """
+    changes = _changes(wishes)
+    if not changes:
+        return netconf, text
+    document = parse(text)
+    ipam = document.get("ipam") if isinstance(document, dict) else None
+    if not isinstance(ipam, dict):
+        raise ValueError("data on stdin was of unexpected type")  # noqa: TRY004 - a type in the user's JSON
+    for name, value in changes.items():
+        ipam.pop(name, None)  # of several spellings of one key the last one counts
+        ipam[name] = list(value) if isinstance(value, tuple) else value
+    return netconf.replace(ipam=netconf.ipam.replace(**changes)), dumps(document)
+
+
+def _changes(wishes: PoolWishes) -> dict[str, tuple[str, ...] | str]:
+    """The members of `ipam` to set, whose names are the same in the text and in its values."""
+    changes: dict[str, tuple[str, ...] | str] = {}
+    if wishes.ipv4_pools is not None:
+        changes["ipv4_pools"] = wishes.ipv4_pools
+    if wishes.ipv6_pools is not None:
+        changes["ipv6_pools"] = wishes.ipv6_pools
+    if wishes.families is not None:
+        changes["assign_ipv4"] = "true" if V4 in wishes.families else "false"
+        changes["assign_ipv6"] = "true" if V6 in wishes.families else "false"
+    return changes
