@@ -13,6 +13,7 @@ from domain.workload.interface import host_interface_name
     [
         ("default", "podA", "", "cali7f94ce7c295"),
         ("default", "nginx", "", "calic440f455693"),
+        ("default", "web-0", "", "cali0d7763386da"),
         ("default", "nginx", ",veth", "calic440f455693"),
         ("namespace", "podname", "eni,veth,foo", "eni82111e10a96"),
     ],

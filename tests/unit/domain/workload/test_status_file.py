@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint
+from domain.workload.pod import Pod
+from domain.workload.pod_endpoint import pod_endpoint
 from domain.workload.status_file import PolicyKey, policy_key, status_file_name
 
 
@@ -53,6 +55,12 @@ def test_a_pod_s_endpoint_is_known_by_its_pod():
     """NAME-039."""
     endpoint = WorkloadEndpoint(Metadata("x", "default"), orchestrator="k8s", node="n", pod="p", endpoint="eth0")
     assert policy_key(endpoint) == PolicyKey("n", "k8s", "default/p", "eth0")
+
+
+def test_an_endpoint_derived_from_a_pod_waits_for_the_file_that_felix_writes():
+    """NAME-034, by way of the pod."""
+    endpoint = pod_endpoint(Pod("testpod1", "default", node="node-a"))
+    assert status_file_name(policy_key(endpoint)) == "k8s default%2Ftestpod1 eth0"
 
 
 def test_no_endpoint_has_no_key():
