@@ -49,7 +49,7 @@ def test_the_node_is_asked_for_only_if_a_placeholder_says_so(ipam, needs):
     assert needs_pod_cidrs(conf(**ipam)) is needs
 
 
-@pytest.mark.parametrize("pod_cidrs", [("10.10.0.0/24",), DUAL, DUAL[::-1]])
+@pytest.mark.parametrize("pod_cidrs", [("10.10.0.0/24",), ("10.10.0.7/24",), DUAL, DUAL[::-1]])
 def test_a_subnet_is_the_node_s_range(pod_cidrs):
     """K8S-007, K8S-011."""
     expected = json.loads(conf(subnet="10.10.0.0/24"))

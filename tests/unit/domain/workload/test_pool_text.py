@@ -50,6 +50,10 @@ def test_pools_replace_those_of_the_network_and_leave_the_rest():
     }
 
 
+def test_an_empty_list_takes_the_network_s_pools_away():
+    assert applied(PoolWishes(()))["ipv4_pools"] == []
+
+
 @pytest.mark.parametrize(
     ("families", "v4", "v6"),
     [((4,), "true", "false"), ((6,), "false", "true"), ((4, 6), "true", "true"), ((), "false", "false")],
