@@ -28,19 +28,14 @@ _DUMP_TRIES = 3
 
 
 class LeanNetlink(Netlink):
-    """Opened in the calling thread's current network namespace, for which it speaks from then on."""
+    """Opened in the calling thread's current network namespace, for which it speaks from then on.
 
-    def __init__(self) -> None:
+    A `socket` that is given is used, and closed, instead of one to the kernel.
+    """
+
+    def __init__(self, socket: _socket.socket | None = None) -> None:
         self._sequence = 0
-        try:
-            self._socket = _socket.socket(_socket.AF_NETLINK, _socket.SOCK_RAW | _socket.SOCK_CLOEXEC, _ROUTE)
-        except OSError as error:
-            raise KernelError(error.errno or EINVAL) from error
-        for option in (_EXPLAIN, _STRICT):
-            try:
-                self._socket.setsockopt(_SOL_NETLINK, option, 1)
-            except OSError:  # an older kernel explains nothing, and lists more than it is asked for
-                break
+        self._socket = socket or _open()
 
     def link(self, name: str) -> KernelLink | None:
         return self._link(self._encoded(rtnetlink.get_link, name))
@@ -141,3 +136,16 @@ class LeanNetlink(Netlink):
                 if torn:
                     raise KernelError(EINTR)
                 return found
+
+
+def _open() -> _socket.socket:
+    try:
+        opened = _socket.socket(_socket.AF_NETLINK, _socket.SOCK_RAW | _socket.SOCK_CLOEXEC, _ROUTE)
+    except OSError as error:
+        raise KernelError(error.errno or EINVAL) from error
+    for option in (_EXPLAIN, _STRICT):
+        try:
+            opened.setsockopt(_SOL_NETLINK, option, 1)
+        except OSError:  # an older kernel explains nothing, and lists more than it is asked for
+            break
+    return opened

@@ -1,0 +1,157 @@
+"""Conversations of the lean netlink transport, with a script in the kernel's place."""
+
+from __future__ import annotations
+
+import struct
+from errno import EBUSY, EINTR, ENODEV, ENOENT, EPERM
+from socket import AF_UNIX, SOCK_SEQPACKET, socketpair
+
+import pytest
+
+from adapters.linux.netlink import KernelError, KernelLink, PairRequest
+from adapters.linux.netlink_lean import LeanNetlink
+from adapters.linux.netlink_messages import DONE, ERROR, Request, answers, attribute, envelope, text_attribute, u32
+from domain.ipam.address import Cidr
+
+MULTI, INTERRUPTED = 0x2, 0x10
+ONE, OTHER = Cidr.parse("10.0.0.1/32"), Cidr.parse("10.0.0.2/32")
+
+
+@pytest.fixture
+def kernel():
+    kernel = Script()
+    yield kernel
+    kernel.close()
+
+
+class Script:
+    """Answers that lie ready before the question is asked; a question's number is known, since they are counted."""
+
+    def __init__(self) -> None:
+        self._ours, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
+        self.netlink = LeanNetlink(theirs)
+
+    def say(self, *messages: bytes) -> None:
+        self._ours.send(b"".join(messages))
+
+    def heard(self) -> list[int]:
+        """The kinds of the requests so far."""
+        self._ours.setblocking(False)
+        kinds = []
+        while True:
+            try:
+                kinds += [answer.kind for answer in answers(self._ours.recv(1 << 16))]
+            except BlockingIOError:
+                return kinds
+
+    def close(self) -> None:
+        self.netlink.close()
+        self._ours.close()
+
+
+def message(kind: int, sequence: int, body: bytes = b"", flags: int = 0) -> bytes:
+    return envelope(Request(kind, flags, body), sequence)
+
+
+def link(sequence: int, name: str, index: int = 7) -> bytes:
+    return message(16, sequence, bytes(4) + u32(index) + bytes(8) + text_attribute(3, name))
+
+
+def address(sequence: int, cidr: Cidr, index: int = 7, flags: int = MULTI) -> bytes:
+    body = bytes([2, cidr.length, 0, 0]) + u32(index) + attribute(2, cidr.number.to_bytes(4))
+    return message(20, sequence, body, flags)
+
+
+def verdict(sequence: int, errno: int = 0) -> bytes:
+    return message(ERROR, sequence, struct.pack("=i", -errno) + bytes(16))
+
+
+def done(sequence: int, errno: int = 0, flags: int = MULTI) -> bytes:
+    return message(DONE, sequence, struct.pack("=i", -errno), flags)
+
+
+def test_an_answer_to_another_question_is_passed_over(kernel):
+    """What a signal tore apart left its answer in the socket."""
+    kernel.say(link(99, "stale"))
+    kernel.say(verdict(98, EPERM), link(1, "eth0"))
+    assert kernel.netlink.link("eth0") == KernelLink(7, "eth0", "", False, 0, "")
+
+
+def test_questions_are_numbered(kernel):
+    kernel.say(link(1, "one", 7))
+    kernel.say(link(2, "two", 8))
+    assert kernel.netlink.link("one").index == 7
+    assert kernel.netlink.link_by_index(8).name == "two"
+    assert kernel.heard() == [18, 18]
+
+
+def test_a_refusal_is_an_error_and_a_missing_device_an_answer(kernel):
+    for sequence, errno in enumerate([EPERM, ENODEV, ENODEV, EBUSY, ENODEV], 1):
+        kernel.say(verdict(sequence, errno))
+    with pytest.raises(KernelError, match="operation not permitted"):
+        kernel.netlink.link("eth0")
+    assert kernel.netlink.link("eth0") is None
+    kernel.netlink.delete_link(7)
+    with pytest.raises(KernelError, match="device or resource busy"):
+        kernel.netlink.delete_link(7)
+    with pytest.raises(KernelError, match="no such device"):
+        kernel.netlink.set_up(7, up=True)
+
+
+def test_a_dump_goes_on_over_datagrams_until_its_end(kernel):
+    kernel.say(address(1, ONE), address(1, Cidr.parse("10.9.9.9/8"), index=8))
+    kernel.say(address(1, OTHER))
+    kernel.say(done(1))
+    assert kernel.netlink.addresses(7, 4) == [ONE, OTHER]
+
+
+@pytest.mark.parametrize("torn", ["in an answer", "at the end"])
+def test_a_dump_that_was_torn_is_asked_for_again(kernel, torn):
+    flags = MULTI | INTERRUPTED
+    kernel.say(address(1, OTHER, flags=flags if torn == "in an answer" else MULTI))
+    kernel.say(done(1, flags=flags if torn == "at the end" else MULTI))
+    kernel.say(address(2, ONE), done(2))
+    assert kernel.netlink.addresses(7, 4) == [ONE]
+
+
+def test_a_dump_that_is_torn_every_time_is_given_up(kernel):
+    for sequence in (1, 2, 3):
+        kernel.say(done(sequence, flags=MULTI | INTERRUPTED))
+    with pytest.raises(KernelError) as given_up:
+        kernel.netlink.routes(4)
+    assert given_up.value.errno == EINTR
+    assert kernel.heard() == [26, 26, 26]
+
+
+@pytest.mark.parametrize("end", [verdict, done])
+@pytest.mark.parametrize("errno", [ENODEV, ENOENT])
+def test_what_does_not_exist_has_nothing_to_list(kernel, end, errno):
+    """Kernels that look for the one device or table that was asked about."""
+    kernel.say(end(1, errno))
+    assert kernel.netlink.addresses(7, 4) == []
+
+
+def test_a_dump_that_is_refused_is_an_error(kernel):
+    kernel.say(done(1, EPERM))
+    with pytest.raises(KernelError, match="operation not permitted"):
+        kernel.netlink.routes(6)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda netlink: netlink.link("eth\0"),
+        lambda netlink: netlink.set_mac(7, "02:00"),
+        lambda netlink: netlink.create_pair(PairRequest("veth", "cali1", "\ud800", 9)),
+    ],
+)
+def test_what_cannot_be_written_is_an_invalid_argument_and_never_sent(kernel, ask):
+    with pytest.raises(KernelError, match="invalid argument"):
+        ask(kernel.netlink)
+    assert kernel.heard() == []
+
+
+def test_a_socket_that_fails_is_an_error_of_the_kernel(kernel):
+    kernel.close()
+    with pytest.raises(KernelError, match="bad file descriptor"):
+        kernel.netlink.set_up(7, up=True)
