@@ -4,12 +4,15 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from ports.attachments import Attachments
+    from ports.bridge import Bridges
     from ports.clock import Clock
     from ports.cluster import Cluster
     from ports.dataplane import Dataplane
     from ports.datastore import Datastore
+    from ports.firewall import Firewall
     from ports.ipam_plugin import IpamPlugin
     from ports.lock import Lock
     from ports.log import Log
@@ -17,8 +20,29 @@ if TYPE_CHECKING:
     from ports.readiness import Readiness
 
 
-class Runtime:
-    """Built from one function per port; each is called at most once."""
+class Ports:
+    """`openers` has one function per port; each is called at most once."""
+
+    def __init__(self, openers: Mapping[str, Callable[[], object]], clock: Clock, log: Log) -> None:
+        self._open = openers
+        self.clock = clock
+        self.log = log
+
+    if TYPE_CHECKING:
+        lock: Lock
+    else:
+
+        def __getattr__(self, name):
+            """Only called while the attribute does not exist yet."""
+            if name.startswith("_") or name not in self._open:
+                raise AttributeError(name)
+            opened = self._open[name]()
+            setattr(self, name, opened)
+            return opened
+
+
+class Runtime(Ports):
+    """What Calico's plugins need."""
 
     def __init__(  # noqa: PLR0913 - one parameter per port is what this class is
         self,
@@ -33,7 +57,7 @@ class Runtime:
         clock: Clock,
         log: Log,
     ) -> None:
-        self._open: dict[str, Callable[[], object]] = {
+        openers: dict[str, Callable[[], object]] = {
             "datastore": datastore,
             "cluster": cluster,
             "dataplane": dataplane,
@@ -42,8 +66,7 @@ class Runtime:
             "lock": lock,
             "readiness": readiness,
         }
-        self.clock = clock
-        self.log = log
+        super().__init__(openers, clock, log)
 
     if TYPE_CHECKING:
         datastore: Datastore
@@ -51,14 +74,34 @@ class Runtime:
         dataplane: Dataplane
         ipam_plugin: IpamPlugin
         node: Node
-        lock: Lock
         readiness: Readiness
-    else:
 
-        def __getattr__(self, name):
-            """Only called while the attribute does not exist yet."""
-            if name.startswith("_") or name not in self._open:
-                raise AttributeError(name)
-            opened = self._open[name]()
-            setattr(self, name, opened)
-            return opened
+
+class BridgeRuntime(Ports):
+    """What the bridge plugin needs."""
+
+    def __init__(  # noqa: PLR0913 - one parameter per port is what this class is
+        self,
+        *,
+        bridges: Callable[[], Bridges],
+        firewall: Callable[[], Firewall],
+        attachments: Callable[[], Attachments],
+        ipam_plugin: Callable[[], IpamPlugin],
+        lock: Callable[[], Lock],
+        clock: Clock,
+        log: Log,
+    ) -> None:
+        openers: dict[str, Callable[[], object]] = {
+            "bridges": bridges,
+            "firewall": firewall,
+            "attachments": attachments,
+            "ipam_plugin": ipam_plugin,
+            "lock": lock,
+        }
+        super().__init__(openers, clock, log)
+
+    if TYPE_CHECKING:
+        bridges: Bridges
+        firewall: Firewall
+        attachments: Attachments
+        ipam_plugin: IpamPlugin

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from adapters.linux.namespaces import Inside, open_namespace
-from adapters.linux.sysctl import write_sysctl
+from adapters.linux.sysctl import read_sysctl, write_sysctl
 from domain.workload.steps import HOST
 
 TYPE_CHECKING = False
@@ -52,6 +52,12 @@ class Kernel:
             return
         with Inside(self._pod):
             write_sysctl(path, value)
+
+    def read_sysctl(self, side: str, path: str) -> str:
+        if side == HOST:
+            return read_sysctl(path)
+        with Inside(self._pod):
+            return read_sysctl(path)
 
     def close(self) -> None:
         while self._sockets:

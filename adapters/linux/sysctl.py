@@ -28,5 +28,20 @@ def write_sysctl(path: str, value: str) -> None:
         os.close(descriptor)
 
 
+def read_sysctl(path: str) -> str:
+    """Without the newline at its end. KernelError as above."""
+    file = _ROOT + path
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError as error:
+        raise _failed("open", file, error) from error
+    try:
+        return os.read(descriptor, 4096).decode("utf-8", "replace").strip()
+    except OSError as error:
+        raise _failed("read", file, error) from error
+    finally:
+        os.close(descriptor)
+
+
 def _failed(verb: str, file: str, error: OSError) -> KernelError:
     return KernelError(error.errno or 0, f"{verb} {file}: {reason(error)}")

@@ -50,12 +50,14 @@ class CniArgs(Value):
     pod_namespace: str = ""
     infra_container_id: str = ""
     test_namespace: str = ""
+    mac: str = ""
 
 
 class Request(Value):
     """One call. `args` is the text of CNI_ARGS as IPAM plugins get it; `path` CNI_PATH split; `netns` "" if absent.
 
-    `netns_override` allows CNI_NETNS to be the plugin's own namespace.
+    `netns_override` allows CNI_NETNS to be the plugin's own namespace. `interface_prefixes` is the text of
+    FELIX_INTERFACEPREFIX: what Felix, on the same node, recognises pods' host devices by.
     """
 
     command: str
@@ -65,6 +67,7 @@ class Request(Value):
     args: str
     path: tuple[str, ...]
     netns_override: bool = False
+    interface_prefixes: str = ""
 
 
 def _well_formed(name: str) -> bool:
@@ -127,6 +130,7 @@ def read_request(environ: Mapping[str, str], *, ignore_unknown_args: bool = Fals
         args=args,
         path=tuple(environ.get("CNI_PATH", "").split(":")),
         netns_override=environ.get("CNI_NETNS_OVERRIDE", "").lower() in ("1", "true"),
+        interface_prefixes=environ.get("FELIX_INTERFACEPREFIX", ""),
     )
 
 
@@ -220,3 +224,8 @@ def check_address_args(args: str) -> None:
     So a pod's name without `IgnoreUnknown=1` is refused there. Same errors as `parse_args`.
     """
     _read_pairs(args, _COMMON)
+
+
+def parse_mac_args(args: str) -> CniArgs:
+    """The values of CNI_ARGS for a plugin that knows `IgnoreUnknown` and `MAC` only. Errors as `parse_args`."""
+    return CniArgs(**_read_pairs(args, {"IgnoreUnknown": _COMMON["IgnoreUnknown"], "MAC": ("mac", str)}))

@@ -28,12 +28,14 @@ _READABLE = (*_SINGLE, *_VERSIONED, "1.0.0", "1.1.0")
 
 
 class ResultInterface(Value):
-    """`mtu` 0, `mac` "" and `sandbox` "" are left out of the answer."""
+    """`mtu` 0 and texts that are "" are left out of the answer."""
 
     name: str
     mac: str = ""
     mtu: int = 0
     sandbox: str = ""
+    socket_path: str = ""
+    pci_id: str = ""
 
 
 class ResultIp(Value):
@@ -45,10 +47,15 @@ class ResultIp(Value):
 
 
 class ResultRoute(Value):
-    """`dst` keeps its host bits."""
+    """`dst` keeps its host bits. `table` and `scope` are the kernel's numbers; 0 elsewhere leaves it to the kernel."""
 
     dst: Cidr
     gateway: Address | None = None
+    mtu: int = 0
+    advmss: int = 0
+    priority: int = 0
+    table: int | None = None
+    scope: int | None = None
 
 
 class Dns(Value):
@@ -83,8 +90,25 @@ def _gateway(gateway: Address | None) -> str:
     return str(gateway) if gateway else ""
 
 
+def _route(route: ResultRoute) -> dict[str, Json]:
+    return _kept({"dst": str(route.dst), "gw": _gateway(route.gateway)})
+
+
 def _routes(routes: tuple[ResultRoute, ...]) -> list[Json]:
-    return [_kept({"dst": str(route.dst), "gw": _gateway(route.gateway)}) for route in routes]
+    """With what 1.1 says of a route: the CNI library shows it in all versions but the oldest two."""
+    return [
+        _route(route)
+        | _kept(
+            {
+                "mtu": route.mtu or None,
+                "advmss": route.advmss or None,
+                "priority": route.priority or None,
+                "table": route.table,
+                "scope": route.scope,
+            }
+        )
+        for route in routes
+    ]
 
 
 def _dns(dns: Dns) -> dict[str, Json]:
@@ -104,8 +128,8 @@ def _single(result: Result) -> dict[str, Json]:
     for name, family in (("ip4", V4), ("ip6", V6)):
         ip = next((ip for ip in result.ips if ip.address.version == family), None)
         if ip:
-            routes = tuple([route for route in result.routes if route.dst.version == family])
-            answer[name] = _kept({"ip": str(ip.address), "gateway": _gateway(ip.gateway), "routes": _routes(routes)})
+            routes: list[Json] = [_route(route) for route in result.routes if route.dst.version == family]
+            answer[name] = _kept({"ip": str(ip.address), "gateway": _gateway(ip.gateway), "routes": routes})
     if not answer:
         raise CniError(INTERNAL, "cannot convert: no valid IP addresses")
     return {**answer, "dns": _dns(result.dns)}
@@ -135,7 +159,16 @@ def _versioned(result: Result) -> dict[str, Json]:
 def _unversioned(result: Result) -> dict[str, Json]:
     """All keys in alphabetical order; the MTU is a member of 1.1 that the original shows in 1.0 (Calico quirk)."""
     interfaces: list[Json] = [
-        _kept({"mac": one.mac, "mtu": one.mtu or None, "name": one.name, "sandbox": one.sandbox})
+        _kept(
+            {
+                "mac": one.mac,
+                "mtu": one.mtu or None,
+                "name": one.name,
+                "pciID": one.pci_id,
+                "sandbox": one.sandbox,
+                "socketPath": one.socket_path,
+            }
+        )
         for one in result.interfaces
     ]
     ips: list[Json] = [
@@ -203,13 +236,23 @@ def _routed(found: dict[str, Any]) -> ResultRoute:
     return ResultRoute(**found)
 
 
-_ROUTE: Fields = {"dst": ("dst", _cidr), "gw": ("gateway", _address)}
+_ROUTE: Fields = {
+    "dst": ("dst", _cidr),
+    "gw": ("gateway", _address),
+    "mtu": ("mtu", _index),
+    "advmss": ("advmss", _index),
+    "priority": ("priority", _index),
+    "table": ("table", _index),
+    "scope": ("scope", _index),
+}
 _ROUTES = sections(_ROUTE, "types.Route", "routes.", _routed)
 _INTERFACE: Fields = {
     "name": ("name", text),
     "mac": ("mac", text),
     "mtu": ("mtu", _index),
     "sandbox": ("sandbox", text),
+    "socketPath": ("socket_path", text),
+    "pciID": ("pci_id", text),
 }
 _IP: Fields = {"address": ("address", _cidr), "interface": ("interface", _index), "gateway": ("gateway", _address)}
 _DNS: Fields = {
@@ -218,7 +261,7 @@ _DNS: Fields = {
     "search": ("search", texts),
     "options": ("options", texts),
 }
-_read_dns = section(_DNS, lambda found: Dns(**found), "types.DNS", "dns.")
+read_dns = section(_DNS, lambda found: Dns(**found), "types.DNS", "dns.")
 _LISTS: Fields = {
     "interfaces": (
         "interfaces",
@@ -226,13 +269,13 @@ _LISTS: Fields = {
     ),
     "ips": ("ips", sections(_IP, "types.IPConfig", "ips.", _placed)),
     "routes": ("routes", _ROUTES),
-    "dns": ("dns", _read_dns),
+    "dns": ("dns", read_dns),
 }
 _FAMILY: Fields = {"ip": ("address", _cidr), "gateway": ("gateway", _address), "routes": ("routes", _ROUTES)}
 _SINGLES: Fields = {
     "ip4": ("ip4", section(_FAMILY, dict, "types020.IPConfig", "ip4.")),
     "ip6": ("ip6", section(_FAMILY, dict, "types020.IPConfig", "ip6.")),
-    "dns": ("dns", _read_dns),
+    "dns": ("dns", read_dns),
 }
 
 

@@ -5,17 +5,34 @@ Invariant: the deadline covers the whole call; undo has a budget of its own.
 
 from __future__ import annotations
 
-from domain.cni.netconf import NetConf
-from domain.cni.request import CniArgs, Request
 from domain.value import Value
-from ports.deadline import Deadline
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.bridge.conf import BridgeConf
+    from domain.cni.netconf import NetConf
+    from domain.cni.plugin_conf import PluginConf
+    from domain.cni.request import CniArgs, Request
+    from ports.deadline import Deadline
 
 
-class Call(Value):
+class PluginCall(Value):
     """`netconf_text` is the text on stdin, kept to be handed to other plugins unchanged."""
 
     request: Request
     args: CniArgs
-    netconf: NetConf
+    netconf: PluginConf
     netconf_text: str
     deadline: Deadline
+
+
+class Call(PluginCall):
+    """Of one of Calico's plugins."""
+
+    netconf: NetConf
+
+
+class BridgeCall(PluginCall):
+    """Of the bridge plugin."""
+
+    netconf: BridgeConf

@@ -129,19 +129,7 @@ class AddAddress(Value):
 
 
 if TYPE_CHECKING:
-    Action: TypeAlias = (
-        RemoveLeftover
-        | CreatePair
-        | FindLink
-        | HoldMac
-        | SetMac
-        | SetUp
-        | WriteSysctl
-        | AwaitLinkLocal
-        | AddRoute
-        | EnsureRoute
-        | AddAddress
-    )
+    Action: TypeAlias = Value  # one of the above, or of another plugin's own words (domain/bridge/steps)
 
 
 class Step(Value):

@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from domain.usecases.call import Call
-    from ports.runtime import Runtime
+    from domain.usecases.call import Call, PluginCall
+    from ports.runtime import Ports, Runtime
 
 SHARE = 3  # one part in three of the call's remaining time
 
@@ -22,7 +22,7 @@ def host_lock(call: Call, runtime: Runtime) -> AbstractContextManager[bool]:
     return runtime.lock.held(call.deadline.sooner(now, call.deadline.left(now) / SHARE))
 
 
-def lock_container(call: Call, runtime: Runtime) -> None:
+def lock_container(call: PluginCall, runtime: Ports) -> None:
     """One call at a time for a container: a runtime that gave up an ADD may repeat it, or send DEL, while it runs."""
     if call.request.netns:
         now = runtime.clock.monotonic()

@@ -1,0 +1,63 @@
+"""From what IPAM answered to the result: whose the addresses are, which gateways and default routes there are.
+
+Invariant: every address of the result belongs to the container's interface; a family gets at most one default route
+of ours, and none if IPAM gave one.
+"""
+
+from __future__ import annotations
+
+from domain.cni.result import Result, ResultIp, ResultRoute
+from domain.ipam.address import V4, Address, Cidr
+
+MAIN_TABLE = 254
+CONTAINER_AT = 2  # the container's interface in the result: after the bridge and the host's device
+
+
+def complete(answer: Result, *, is_gateway: bool, is_default_gateway: bool) -> Result:
+    """IPAM's result with the interface's index, gateways that it left out, and default routes."""
+    ips = tuple([_with_gateway(ip, is_gateway=is_gateway) for ip in answer.ips])
+    routes = list(answer.routes)
+    if is_default_gateway:
+        for ip in ips:
+            if ip.gateway is not None and not _has_default(routes, ip.address.version):
+                routes.append(ResultRoute(_everything(ip.address.version), ip.gateway))
+    return answer.replace(ips=ips, routes=tuple(routes))
+
+
+def _with_gateway(ip: ResultIp, *, is_gateway: bool) -> ResultIp:
+    """By default the first address of the subnet."""
+    gateway = ip.gateway
+    if gateway is None and is_gateway:
+        network = ip.address.network
+        gateway = Address(network.version, network.number + 1)
+    return ip.replace(interface=CONTAINER_AT, gateway=gateway)
+
+
+def _has_default(routes: list[ResultRoute], version: int) -> bool:
+    """One without a gateway counts too: it will lead through the family's first. (The reference adds it twice.)"""
+    return any(
+        is_default(route.dst) and route.dst.version == version and route.table in {None, MAIN_TABLE} for route in routes
+    )
+
+
+def is_default(destination: Cidr) -> bool:
+    return destination.length == 0
+
+
+def _everything(version: int) -> Cidr:
+    return Cidr(version, 0, 0)
+
+
+def gateways(result: Result) -> tuple[Cidr, ...]:
+    """The addresses that the host has as gateway, IPv4 first, each once, with their subnets' lengths."""
+    found = [
+        Cidr(ip.address.version, ip.gateway.number, ip.address.length) for ip in result.ips if ip.gateway is not None
+    ]
+    ordered = sorted(found, key=lambda cidr: cidr.version != V4)
+    return tuple(dict.fromkeys(ordered))
+
+
+def first_gateway(result: Result, version: int) -> Address | None:
+    """Where routes of a family lead that name no gateway themselves."""
+    candidates = [ip.gateway for ip in result.ips if ip.address.version == version]
+    return next((gateway for gateway in candidates if gateway is not None), None)

@@ -1,0 +1,79 @@
+"""The record of one attachment: what an ADD made on the host, as a value and as the JSON text of a small file.
+
+Invariant: `read_attachment` gives back what `attachment_text` wrote; what it cannot read is None, never an error,
+because cleaning up must go on.
+"""
+
+from __future__ import annotations
+
+from domain.bridge.conf import AttachmentId
+from domain.cni.json_fields import WrongType, flag, integer, read_fields, text, texts
+from domain.ipam.address import Cidr
+from domain.json_text import JsonError, dumps, parse
+from domain.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.cni.json_fields import Fields
+
+
+class BridgeAttachment(Value):
+    """`masquerade` is the back end that has rules, "" without any. `host_index` is 0 if it is not known."""
+
+    id: AttachmentId
+    bridge: str
+    host_name: str
+    host_index: int = 0
+    mac: str = ""
+    netns: str = ""
+    addresses: tuple[Cidr, ...] = ()
+    masquerade: str = ""
+    guarded: bool = False
+    ipam: str = ""
+
+
+def attachment_text(attachment: BridgeAttachment) -> str:
+    return dumps(
+        {
+            "containerID": attachment.id.container_id,
+            "ifname": attachment.id.ifname,
+            "bridge": attachment.bridge,
+            "hostInterface": attachment.host_name,
+            "hostIndex": attachment.host_index,
+            "mac": attachment.mac,
+            "netns": attachment.netns,
+            "addresses": [str(cidr) for cidr in attachment.addresses],
+            "ipMasqBackend": attachment.masquerade,
+            "macspoofchk": attachment.guarded,
+            "ipam": attachment.ipam,
+        },
+        indent=4,
+    )
+
+
+_FIELDS: Fields = {
+    "containerID": ("container_id", text),
+    "ifname": ("ifname", text),
+    "bridge": ("bridge", text),
+    "hostInterface": ("host_name", text),
+    "hostIndex": ("host_index", integer),
+    "mac": ("mac", text),
+    "netns": ("netns", text),
+    "addresses": ("addresses", texts),
+    "ipMasqBackend": ("masquerade", text),
+    "macspoofchk": ("guarded", flag),
+    "ipam": ("ipam", text),
+}
+
+
+def read_attachment(written: str) -> BridgeAttachment | None:
+    try:
+        document = parse(written)
+        if not isinstance(document, dict):
+            return None
+        found = read_fields(document, _FIELDS, "Attachment")
+        found["id"] = AttachmentId(found.pop("container_id"), found.pop("ifname"))
+        addresses = tuple([Cidr.parse(cidr) for cidr in found.pop("addresses", ())])
+        return BridgeAttachment(**{"addresses": addresses, "bridge": "", "host_name": "", **found})
+    except (JsonError, WrongType, KeyError, ValueError):
+        return None

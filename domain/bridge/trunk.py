@@ -1,0 +1,50 @@
+"""`vlanTrunk`: single VLANs and ranges of them, as one sorted list (BT-01, BT-02).
+
+Invariant: every number that leaves here is a VLAN that a port can be a tagged member of, and is named once.
+"""
+
+from __future__ import annotations
+
+from domain.value import Value
+
+FIRST, LAST = 1, 4094
+
+
+class TrunkItem(Value):
+    """One member of the list, as the configuration has it; None for what it does not say."""
+
+    min_id: int | None = None
+    max_id: int | None = None
+    id: int | None = None
+
+
+def trunk_vlans(items: tuple[TrunkItem, ...]) -> tuple[int, ...]:
+    """All VLANs of the list. ValueError with the text for the user."""
+    wanted: set[int] = set()
+    for item in items:
+        wanted.update(_range(item))
+        if item.id is not None:
+            if not _is_vlan(item.id):
+                raise ValueError("incorrect trunk id parameter")
+            wanted.add(item.id)
+    return tuple(sorted(wanted))
+
+
+def _range(item: TrunkItem) -> range:
+    if item.min_id is None and item.max_id is None:
+        return range(0)
+    if item.min_id is None:
+        raise ValueError("minID and maxID should be configured simultaneously, minID is missing")
+    if item.max_id is None:
+        raise ValueError("minID and maxID should be configured simultaneously, maxID is missing")
+    if not _is_vlan(item.min_id):
+        raise ValueError("incorrect trunk minID parameter")
+    if not _is_vlan(item.max_id):
+        raise ValueError("incorrect trunk maxID parameter")
+    if item.max_id < item.min_id:
+        raise ValueError("minID is greater than maxID in trunk parameter")
+    return range(item.min_id, item.max_id + 1)
+
+
+def _is_vlan(number: int) -> bool:
+    return FIRST <= number <= LAST

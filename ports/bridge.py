@@ -1,0 +1,123 @@
+"""Connecting a container to a bridge of this machine: the two sides of it, held open for one call.
+
+What is to be done comes as a plan (domain/bridge/plan); the rest is making the pair, looking, and taking away.
+
+Invariant: no verb makes a network namespace, or deletes a device that it was not told to by name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from domain.ipam.address import Address, Cidr
+from domain.value import Value
+from ports.errors import Missing, PortError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from domain.workload.steps import Device, Step
+    from ports.deadline import Deadline
+
+
+class NamespaceGone(Missing):
+    """Nothing is at the path of a namespace, or only the plain file that an unmounted one leaves."""
+
+    def __init__(self, path: str, why: str) -> None:
+        PortError.__init__(self, f'failed to open netns "{path}": {why}')
+        self.key = path
+
+
+class BridgeLink(Value):
+    """A device as it is now. `master` and `peer_index` are indexes, 0 without one; `state` as `ip` prints it.
+
+    `vlans` are (number, is the port's own, leaves untagged); empty for what is no port of a bridge.
+    """
+
+    index: int
+    name: str
+    kind: str
+    up: bool
+    mtu: int
+    mac: str
+    master: int = 0
+    peer_index: int = 0
+    state: str = ""
+    alias: str = ""
+    promiscuous: bool = False
+    hairpin: bool = False
+    isolated: bool = False
+    vlans: tuple[tuple[int, bool, bool], ...] = ()
+
+
+class PresentRoute(Value):
+    """A unicast route of any table. `link` is the outgoing device's index."""
+
+    link: int
+    destination: Cidr
+    gateway: Address | None
+    table: int
+    priority: int
+    scope: int
+
+
+class Sides(ABC):
+    """Host and container. A context manager; errors are `ports.errors.Refused`, `Expired` past the deadline."""
+
+    @abstractmethod
+    def make_pair(self, pod: Device, wanted: str, mtu: int, mac: str) -> str:
+        """Make a veth pair, both ends down; the name of the host's end: `wanted`, or one at random if that is "" or
+        taken. `mac` is the container's end's, "" and 0 leave the kernel's defaults.
+
+        Refused `failed to make veth pair: …`, in particular if the container has a device of that name.
+        """
+
+    @abstractmethod
+    def apply(self, plan: tuple[Step, ...]) -> None:
+        """Make it so."""
+
+    @abstractmethod
+    def link(self, device: Device) -> BridgeLink | None: ...
+
+    @abstractmethod
+    def host_links(self) -> tuple[BridgeLink, ...]:
+        """All devices of the host, without their VLANs."""
+
+    @abstractmethod
+    def addresses(self, device: Device) -> tuple[Cidr, ...]:
+        """Those of global scope; () for a device that is not there."""
+
+    @abstractmethod
+    def routes(self, version: int) -> tuple[PresentRoute, ...]:
+        """The container's."""
+
+    @abstractmethod
+    def remove(self, device: Device) -> None:
+        """Delete the device, and a pair's other end with it. One that is not there is fine."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Bridges(ABC):
+    @abstractmethod
+    def is_own_namespace(self, netns: str) -> bool:
+        """Whether the path is the namespace this process runs in; a path that cannot be opened is not."""
+
+    @abstractmethod
+    def enter(self, netns: str, deadline: Deadline) -> Sides:
+        """Both sides; with "" the host alone. `NamespaceGone`; Refused `failed to open netns "<path>": <reason>`."""
+
+    @abstractmethod
+    def require_privilege(self) -> None:
+        """Refused with code 50 if this process may not change the machine's network."""
