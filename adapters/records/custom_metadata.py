@@ -54,7 +54,7 @@ def read_metadata(metadata: Members, group: str) -> Metadata:
     if ANNOTATION not in own.annotations:
         return own
     annotations = dict(own.annotations)
-    kept = Members(parse(annotations.pop(ANNOTATION)), f"the annotation {ANNOTATION}")
+    kept = Members.of_text(annotations.pop(ANNOTATION), f"the annotation {ANNOTATION}")
     kept.drop(*_SERVERS_OWN, *_FROM_OBJECT)
     read = decode_metadata(kept)
     return read.replace(
@@ -86,8 +86,6 @@ def write_metadata(metadata: Metadata, group: str, server: tuple[str, str]) -> s
         shown.pop("uid", None)
         return dumps({"name": metadata.name, **_server_json(server), **shown})
     known = [("name", dumps(metadata.name)), *_server_members(server)]
-    if metadata.namespace:
-        known.append(("namespace", dumps(metadata.namespace)))
     labels = _ours(metadata.labels)
     if labels:
         known.append(("labels", labels_text(labels)))

@@ -143,7 +143,7 @@ def encode_object(key: Key[Any], record: Any, group: str, revision: Revision = "
     envelope = [("kind", dumps(place.kind)), ("apiVersion", dumps(group))]
     if type(key) in _BARE_SPECS:
         labels = affinity_labels(key) if isinstance(key, AffinityKey) else NO_LABELS
-        metadata = bare_metadata(object_name(key), group, labels, (revision, uid))
+        metadata = bare_metadata(object_name(key), group, labels, (revision, uid if revision else ""))
         spec = _BARE_SPECS[type(key)](key, record, group)
         return object_text([*envelope, ("metadata", metadata), ("spec", spec)])
     known_uid = converted_uid(record.metadata.uid) if group == V1 else record.metadata.uid
@@ -264,8 +264,6 @@ def decode_object(source: Json, group: str, key: Key[Any] | None = None) -> Stor
         found = subject = _found_key(kind, name, value, key)
         members.drop("apiVersion")
         record = _record(found, members, metadata, group)
-    except BadRecord:
-        raise
     except ValueError as fault:
         raise BadRecord(subject, str(fault)) from fault
     return Stored(found, record, object_revision(value))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from adapters.records.kubernetes_objects import read_object
 from adapters.records.members import Members
 from domain.cluster import Node
-from domain.json_text import dumps, parse
+from domain.json_text import JsonError, dumps, parse
 from domain.resource import Metadata
 
 TYPE_CHECKING = False
@@ -68,7 +68,7 @@ def _texts(annotations: Mapping[str, str], name: str) -> dict[str, str]:
     """The strings that an annotation holds as a JSON object."""
     name = _PREFIX + name
     text = annotations.get(name)
-    return Members({name: parse(text)}, "annotation").labels(name) if text else {}
+    return Members.of_text(text, f"the annotation {name}").all_texts() if text else {}
 
 
 def _present(annotations: Mapping[str, str], names: Iterable[tuple[str, str]]) -> dict[str, Json]:
@@ -88,16 +88,24 @@ def _spec(name: str, annotations: Mapping[str, str], status: Members) -> dict[st
         kind = one.text("type")
         if kind in {"InternalIP", "ExternalIP"}:
             addresses.append({"address": one.text("address"), "type": kind})
-    interfaces = annotations.get(_PREFIX + "Interfaces")
     spec: dict[str, Json] = {
         "bgp": bgp,
         **_present(annotations, _VXLAN),
         "orchRefs": [{"nodeName": name, "orchestrator": "k8s"}],
         "wireguard": _present(annotations, _WIREGUARD),
         "addresses": addresses,
-        "interfaces": parse(interfaces) if interfaces else None,
+        "interfaces": _interfaces(annotations.get(_PREFIX + "Interfaces", "")),
     }
     return {member: value for member, value in spec.items() if value}
+
+
+def _interfaces(text: str) -> Json:
+    """A list that only operators look at: one that cannot be read must not keep pods from the node."""
+    try:
+        found = parse(text)
+    except JsonError:
+        return None
+    return found if isinstance(found, list) else None
 
 
 def _as_number(text: str) -> int | None:

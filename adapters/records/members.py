@@ -8,7 +8,7 @@ Invariant: every member of the object is either taken once or part of `rest`.
 
 from __future__ import annotations
 
-from domain.json_text import dumps, parse
+from domain.json_text import JsonError, dumps, parse
 from domain.moment import parse_rfc3339
 
 TYPE_CHECKING = False
@@ -48,9 +48,14 @@ class Members:
         self._where = f"{where}." if where else ""
 
     @classmethod
-    def of_text(cls, text: str) -> Members:
-        """JsonError (a ValueError) when the text is not JSON, Fault when it is not an object."""
-        return cls(parse(text))
+    def of_text(cls, text: str, where: str = "") -> Members:
+        """JsonError (a ValueError) when the text is not JSON, Fault when it is not an object or `where` is named."""
+        try:
+            return cls(parse(text), where)
+        except JsonError as error:
+            if not where:
+                raise
+            raise Fault(f"{where} is no JSON: {error}") from None
 
     def path(self, name: str) -> str:
         return self._where + name
@@ -127,6 +132,10 @@ class Members:
         """An object; an empty one when absent."""
         value = self._left.pop(name, None)
         return Members({} if value is None else value, self._where + name)
+
+    def all_texts(self) -> dict[str, str]:
+        """All members not yet taken; they must be strings."""
+        return {name: self.text(name) for name in list(self._left)}
 
     def labels(self, name: str) -> dict[str, str]:
         """An object of strings."""
