@@ -65,6 +65,8 @@ class Answer(Value):
 class Transport(ABC):
     server: str
     """The URL, for errors and logs; without credentials."""
+    credentials: str = "no credentials"
+    """Where they come from and until when they are good, for errors: `kubeconfig /k, user 'calico', expired at …`."""
 
     @abstractmethod
     def send(self, requests: Sequence[Request], seconds: float) -> list[Answer]:

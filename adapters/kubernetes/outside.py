@@ -1,0 +1,46 @@
+"""What reading credentials takes from the machine besides files: environment, time, and running other programs.
+
+Invariant: these modules look at none of it by themselves, so that a test can say what there is.
+"""
+
+from __future__ import annotations
+
+from domain.value import Value
+from ports.errors import BadConfiguration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+class Program(Value):
+    """Run without standard input. `environment` is all of it."""
+
+    path: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return f"Program({self.path!r})"  # arguments and environment may be secrets
+
+
+class Outside(Value):
+    """`now` is nanoseconds since the epoch. `run` takes a program and the most seconds it may take, and gives its
+    status as from `waitpid` and its output; it raises OSError if it cannot be started, `Expired` if it takes longer.
+    """
+
+    environment: Mapping[str, str]
+    now: Callable[[], int]
+    sleep: Callable[[float], None]
+    run: Callable[[Program, float], tuple[int, bytes]]
+
+
+def read_file(shown: str, path: str) -> bytes:
+    """BadConfiguration `<shown> <path>: <why>`."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise BadConfiguration(f"{shown} {path}: {error.strerror}") from None
+    except ValueError:  # a NUL in it
+        raise BadConfiguration(f"{shown} {path!r} is no path") from None

@@ -1,0 +1,135 @@
+"""A transport on the `kubernetes` package: its REST client, with its configuration.
+
+The package's `request` would parse and write our JSON anew, so requests go to the pool of connections that its client
+has made for our configuration. TLS is as `adapters.kubernetes.tls` decides: newer Pythons' own defaults would refuse
+authorities that clusters have.
+
+Invariant: no type of the package's, or of urllib3's, leaves this module; nothing is sent twice, no redirect followed.
+"""
+
+from __future__ import annotations
+
+import ssl
+
+import urllib3
+from kubernetes.client import Configuration
+from kubernetes.client.rest import RESTClientObject
+from urllib3 import exceptions
+
+from adapters.kubernetes import tls as rules
+from adapters.kubernetes.renewing import RenewingTransport, seconds_left, too_late
+from adapters.kubernetes.transport import Answer, TransportError, Untrusted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from adapters.kubernetes.settings import Settings
+    from adapters.kubernetes.transport import Request
+
+_PIECE = 1 << 16
+_NOTHING_SENT = (exceptions.NewConnectionError, exceptions.ConnectTimeoutError, exceptions.NameResolutionError)
+
+
+class KubernetesTransport(RenewingTransport):
+    _client: RESTClientObject | None = None
+
+    def close(self) -> None:
+        if self._client:
+            self._client.close()
+            self._client = None
+
+    def _exchange(self, requests: Sequence[Request], ends: float) -> list[Answer]:
+        return [self._ask(request, ends) for request in requests]
+
+    def _ask(self, request: Request, ends: float) -> Answer:
+        headers = urllib3.HTTPHeaderDict(self._headers)
+        if request.body:
+            headers["Content-Type"] = request.content_type
+        return self._translated(request, headers, ends)
+
+    def _translated(self, request: Request, headers: Any, ends: float) -> Answer:
+        client = self._client = self._client or _client(self._settings, self.server)
+        try:
+            return self._received(client.pool_manager, request, headers, ends)
+        except (exceptions.HTTPError, OSError, ValueError) as error:
+            raise _fault(self.server, error) from error
+
+    def _received(self, pool: Any, request: Request, headers: Any, ends: float) -> Answer:
+        left = seconds_left(self.server, ends, harmless=True)
+        response = pool.request(
+            request.method,
+            str(self._settings.server.replace(prefix="")) + self._target(request),
+            body=request.body or None,
+            headers=headers,
+            timeout=urllib3.Timeout(connect=left, read=left),
+            retries=False,
+            redirect=False,
+            preload_content=False,
+        )
+        body = []
+        while True:
+            try:
+                left = seconds_left(self.server, ends, harmless=False)
+            except TransportError:
+                response.close()
+                raise
+            _limit(response, left)
+            piece = response.read(_PIECE)
+            if not piece:
+                break
+            body.append(piece)
+        response.release_conn()
+        return Answer(
+            response.status, b"".join(body), {name.lower(): value for name, value in response.headers.items()}
+        )
+
+
+def _client(settings: Settings, server: str) -> RESTClientObject:
+    configuration = Configuration(host=server, proxy="", no_proxy="")
+    configuration.proxy = str(settings.proxy) if settings.proxy else None
+    if settings.proxy and settings.proxy.user:
+        configuration.proxy_headers = urllib3.make_headers(proxy_basic_auth=settings.proxy.user)
+    configuration.verify_ssl = not settings.tls.insecure
+    configuration.tls_server_name = settings.tls.server_name or None
+    client = RESTClientObject(configuration)
+    if settings.server.secure:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        try:
+            rules.configure(context, settings.tls)
+        except ValueError as error:
+            raise Untrusted(f"{server}: {error}") from None
+        client.pool_manager.connection_pool_kw["ssl_context"] = context
+    return client
+
+
+def _limit(response: Any, seconds: float) -> None:
+    """The library's limit is for each read by itself; this one is for what is left of the whole."""
+    connection = response.connection
+    if connection is not None and connection.sock is not None:
+        connection.sock.settimeout(seconds)
+
+
+def _fault(server: str, error: BaseException) -> TransportError:
+    """Our error for the library's, which wraps the cause several times."""
+    chain = _chain(error)
+    harmless = any(isinstance(one, _NOTHING_SENT) for one in chain)
+    for one in chain:
+        if rules.is_fault(one):
+            return Untrusted(f"{server}: {rules.explain(one)}")
+    cause = chain[-1]
+    if isinstance(cause, TimeoutError) or type(cause) in (exceptions.ConnectTimeoutError, exceptions.ReadTimeoutError):
+        return too_late(server, harmless=harmless)
+    why = getattr(cause, "strerror", None) or str(cause).strip()
+    return TransportError(f"{server}: {why}", harmless=harmless)
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """An error and its causes, the deepest last."""
+    chain = [error]
+    while True:
+        deeper = getattr(chain[-1], "original_error", None) or chain[-1].__cause__ or chain[-1].__context__
+        if not isinstance(deeper, BaseException) or deeper in chain:
+            return chain
+        chain.append(deeper)
