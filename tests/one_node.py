@@ -151,10 +151,11 @@ class OneNode:
             fields.pop("netns_override", False),
         )
         deadline = Deadline(self.clock.monotonic() + fields.pop("seconds", 60.0))
+        text = fields.pop("text", '{"the": "text"}')
         netconf = NetConf(
             **{"name": "net1", "ipam": IpamSettings(type="calico-ipam"), "cni_version": "1.0.0", **fields}
         )
-        return Call(request, args, netconf, '{"the": "text"}', deadline)
+        return Call(request, args, netconf, text, deadline)
 
     def add(self, container: str = "c1", **fields: object):
         """ADD of the network plugin, undone on failure as the entrypoint does."""

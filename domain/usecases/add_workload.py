@@ -6,18 +6,19 @@ profile exists, and answer. Every effect is registered for undo; the caller keep
 
 from __future__ import annotations
 
-from domain.cni.errors import INTERNAL, INVALID_CONFIG, CniError
+from domain.cni.errors import INTERNAL, CniError
 from domain.cni.result import Result, ResultInterface, ResultIp
 from domain.usecases.steps.cluster_ready import CLUSTER, pass_gates, require_ready
 from domain.usecases.steps.find_endpoint import endpoint_key, endpoints_like, matching
 from domain.usecases.steps.guarded_write import LEAVE, guarded_write
 from domain.usecases.steps.host_lock import lock_container
 from domain.usecases.steps.mtu import device_mtu
+from domain.usecases.steps.network_pod import PodNetworking, await_policy
 from domain.usecases.steps.network_workload import Networking
 from domain.usecases.steps.node_name import node_name, require_nodename_file
 from domain.usecases.steps.own_namespace import refuse_own_namespace
 from domain.usecases.steps.work import Work
-from domain.workload.identity import KUBERNETES, NO_KUBERNETES, identify
+from domain.workload.identity import KUBERNETES, identify
 from domain.workload.profiles import allow_profile
 from ports.datastore import ProfileKey
 from ports.errors import AlreadyExists, Refused, Unavailable
@@ -42,33 +43,48 @@ def add_workload(call: Call, runtime: Runtime, undo: Undo) -> Result:
     """The answer to print, in internal form."""
     mtu = _refuse_unusable(call, runtime)
     identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
-    if identity.orchestrator == KUBERNETES:
-        raise CniError(INVALID_CONFIG, NO_KUBERNETES)
-    if call.netconf.ip_addrs_no_ipam:
-        raise CniError(INTERNAL, "requested feature is not supported for this runtime: ip_addrs_no_ipam")
-    Networking(call, runtime, identity, mtu).check_names()
+    kubernetes = identity.orchestrator == KUBERNETES
+    if not kubernetes:
+        if call.netconf.ip_addrs_no_ipam:
+            raise CniError(INTERNAL, "requested feature is not supported for this runtime: ip_addrs_no_ipam")
+        Networking(call, runtime, identity, mtu).check_names()
     lock_container(call, runtime)
     _open_datastore(runtime)
-    cluster, endpoints, profile, _ = runtime.datastore.fetch(
-        CLUSTER,
-        endpoints_like(identity),
-        ProfileKey(call.netconf.name),
-        endpoint_key(identity),  # read by name too: a damaged record is in no listing, and must stop us here
-        deadline=call.deadline,
-    )
-    require_ready(cluster)
+    endpoints, profile = _read_records(call, runtime, identity)
     if call.netconf.readiness_gates:
         call = call.replace(deadline=pass_gates(call, runtime))
         endpoints = runtime.datastore.list(endpoints_like(identity), call.deadline)
     existing = matching(identity, endpoints)
-    if existing is not None:
+    if kubernetes:
+        result, endpoint = PodNetworking(call, runtime, identity, mtu, existing).perform(undo)
+    elif existing is not None:
         result, endpoint = _readopt(call, runtime, existing, undo)
     else:
         networking = Networking(call, runtime, identity, mtu)
         networking.examine()
         result, endpoint = networking.perform(undo)
     _ensure_profile(call, runtime, identity, profile)
+    if kubernetes:
+        await_policy(call, runtime, endpoint)
     return _answer(call, result, endpoint)
+
+
+def _read_records(
+    call: Call, runtime: Runtime, identity: Identity
+) -> tuple[tuple[Stored[WorkloadEndpoint], ...], Stored[Profile] | None]:
+    """The endpoints that may be the container's, and the network's profile where it counts; refused if not ready.
+
+    The endpoint is read by name too: a damaged record is in no listing, and must stop us here.
+    """
+    endpoints, profile = endpoints_like(identity), ProfileKey(call.netconf.name)
+    own = endpoint_key(identity)
+    if call.netconf.policy.type:
+        cluster, listed, _ = runtime.datastore.fetch(CLUSTER, endpoints, own, deadline=call.deadline)
+        require_ready(cluster)
+        return listed, None
+    cluster, listed, found, _ = runtime.datastore.fetch(CLUSTER, endpoints, profile, own, deadline=call.deadline)
+    require_ready(cluster)
+    return listed, found
 
 
 def _refuse_unusable(call: Call, runtime: Runtime) -> int:

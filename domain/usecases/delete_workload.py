@@ -8,51 +8,48 @@ Invariant: DEL of a container that has nothing, or of one that is half gone, suc
 
 from __future__ import annotations
 
-from domain.cni.errors import INVALID_CONFIG, CniError
-from domain.ipam.errors import IpamError
 from domain.usecases.steps.cluster_ready import cluster_information, require_ready
 from domain.usecases.steps.find_endpoint import endpoint_key, endpoints_like, matching
 from domain.usecases.steps.host_lock import lock_container
 from domain.usecases.steps.ipam_text import text_for_release
 from domain.usecases.steps.node_name import node_name, require_nodename_file
 from domain.usecases.steps.own_namespace import refuse_own_namespace
-from domain.workload.identity import KUBERNETES, NO_KUBERNETES, identify
+from domain.usecases.steps.removal import FIRST_ANSWER, attempt, disconnect
+from domain.usecases.steps.remove_pod import remove_pod
+from domain.workload.identity import KUBERNETES, identify
 from ports.datastore import WorkloadEndpointKey
 from ports.errors import Missing, PortError, Unavailable
 from ports.ipam_plugin import IpamCall
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from domain.usecases.call import Call
     from domain.workload.identity import Identity
     from ports.runtime import Runtime
-
-FIRST_ANSWER = 8.0  # seconds that a datastore has for its first answer, so that an outage is told within ten
-DEVICE_SHARE = 2.0  # seconds that the device's removal has, however late it is
 
 
 def delete_workload(call: Call, runtime: Runtime) -> None:
     """Tries everything; then raises what failed: the endpoint's failure before the device's before IPAM's."""
     require_nodename_file(call.netconf, runtime.node)
     identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
-    if identity.orchestrator == KUBERNETES:
-        raise CniError(INVALID_CONFIG, NO_KUBERNETES)
     refuse_own_namespace(call.request, runtime)
+    if identity.orchestrator == KUBERNETES:
+        endpoint_key(identity)  # names that cannot be meant are refused before anything is touched
+        remove_pod(call, runtime, identity)
+        return
     try:
         first = call.deadline.sooner(runtime.clock.monotonic(), FIRST_ANSWER)
         require_ready(cluster_information(runtime.datastore, first))
     except Unavailable:
-        _attempt(runtime, "remove the device", lambda: _disconnect(call, runtime))
+        attempt(runtime, "remove the device", lambda: disconnect(call, runtime))
         raise
     key = endpoint_key(identity)
     lock_container(call, runtime)
     deletion = _Deletion(call, runtime, identity, key)
-    looking = _attempt(runtime, "look for the endpoint", deletion.look)
-    addresses = _attempt(runtime, "release the addresses", deletion.release)
-    endpoint = _attempt(runtime, "delete the endpoint", deletion.delete_endpoint)
-    device = _attempt(runtime, "remove the device", lambda: _disconnect(call, runtime))
+    looking = attempt(runtime, "look for the endpoint", deletion.look)
+    addresses = attempt(runtime, "release the addresses", deletion.release)
+    endpoint = attempt(runtime, "delete the endpoint", deletion.delete_endpoint)
+    device = attempt(runtime, "remove the device", lambda: disconnect(call, runtime))
     failure = looking or endpoint or device or addresses
     if failure is not None:
         raise failure
@@ -111,19 +108,3 @@ class _Deletion:
             self._runtime.datastore.delete(self._key, None, self._call.deadline)
         except Missing:
             self._runtime.log.debug("The endpoint is gone already", endpoint=self._key)
-
-
-def _attempt(runtime: Runtime, what: str, step: Callable[[], None]) -> Exception | None:
-    try:
-        step()
-    except (PortError, CniError, IpamError) as error:
-        runtime.log.error("DEL could not " + what, error=error)
-        return error
-    return None
-
-
-def _disconnect(call: Call, runtime: Runtime) -> None:
-    """Others may have used up the call's time; the device still gets some."""
-    own = runtime.clock.deadline(DEVICE_SHARE)
-    deadline = own if own.at > call.deadline.at else call.deadline
-    runtime.dataplane.disconnect(call.request.netns, call.request.ifname, deadline)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 KUBERNETES, CNI, LIBNETWORK = "k8s", "cni", "libnetwork"
 DEFAULT_NAMESPACE = "default"
-NO_KUBERNETES = "K8S_POD_NAME and K8S_POD_NAMESPACE name a Kubernetes pod, which this build cannot network yet"
 
 
 class Identity(Value):

@@ -6,7 +6,6 @@ Invariant: everything that can be refused without allocating is refused first.
 from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
-from domain.ipam.address import Cidr
 from domain.resource import Metadata
 from domain.usecases.steps.ask_ipam import ask_ipam
 from domain.usecases.steps.connect_device import connect_device
@@ -14,6 +13,7 @@ from domain.usecases.steps.find_endpoint import endpoint_name
 from domain.workload.attachment import Attachment
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.endpoint_rules import check_endpoint, with_forced_labels
+from domain.workload.host_local import DEFAULT_ROUTES
 from domain.workload.interface import host_interface_name
 from domain.workload.mesos import mesos_endpoint_labels
 from ports.datastore import WorkloadEndpointKey
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ports.dataplane import Connected
     from ports.deadline import Deadline
     from ports.runtime import Runtime
-
-DEFAULT_ROUTES = (Cidr.parse("0.0.0.0/0"), Cidr.parse("::/0"))
 
 
 class Networking:
@@ -58,7 +56,7 @@ class Networking:
 
     def check_names(self) -> None:
         """Refuse names that cannot be stored."""
-        _require_storable(self.endpoint)
+        require_storable(self.endpoint)
 
     def examine(self) -> None:
         """Refuse a namespace that cannot be networked."""
@@ -74,7 +72,7 @@ class Networking:
             interface_name=connected.host_interface,
             mac=connected.mac,
         )
-        _require_storable(endpoint)
+        require_storable(endpoint)
         self._store(endpoint, undo)
         ips = tuple([ip.replace(address=address) for ip, address in zip(result.ips, connected.addresses)])
         return result.replace(ips=ips), endpoint
@@ -122,7 +120,8 @@ class Networking:
         datastore.create(key, endpoint, self._call.deadline)
 
 
-def _require_storable(endpoint: WorkloadEndpoint) -> None:
+def require_storable(endpoint: WorkloadEndpoint) -> None:
+    """CniError for an endpoint that no datastore would take."""
     try:
         check_endpoint(endpoint)
     except ValueError as error:

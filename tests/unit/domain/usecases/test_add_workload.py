@@ -296,9 +296,6 @@ def test_a_cluster_without_information_is_refused(node):
         pytest.param({"require_mtu_file": True}, "failed to read MTU file: open /var/lib/calico/mtu", id="D01"),
         pytest.param({"nodename_file": "/x"}, "stat /x: no such file or directory", id="C11"),
         pytest.param({"netns": "/proc/self/ns/net"}, "plugin's netns and netns from CNI_NETNS", id="G2"),
-        pytest.param(
-            {"args": CniArgs(pod_name="p", pod_namespace="n")}, "K8S_POD_NAME and K8S_POD_NAMESPACE", id="kubernetes"
-        ),
         pytest.param({"container": "c.1"}, "error with field containerID = 'c.1'", id="G5 container ID"),
         pytest.param({"num_queues": 4097}, "num_queues 4097 is more than a device can have (4096)", id="queues"),
         pytest.param({"mtu": 1 << 31}, "MTU 2147483648 is more than a device can have (2147483647)", id="MTU"),

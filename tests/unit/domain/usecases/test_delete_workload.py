@@ -196,7 +196,7 @@ def test_a_cluster_without_information_is_refused(node):
     ("fields", "text"),
     [
         ({"nodename_file": "/x"}, "stat /x: no such file or directory"),
-        ({"args": CniArgs(pod_name="p", pod_namespace="n")}, "K8S_POD_NAME and K8S_POD_NAMESPACE"),
+        ({"args": CniArgs(pod_name="-p", pod_namespace="n")}, "error constructing WorkloadEndpoint name"),
         ({"netns": "/proc/self/ns/net"}, "plugin's netns and netns from CNI_NETNS"),
         ({"ifname": "eth-"}, "error constructing WorkloadEndpoint name"),
     ],

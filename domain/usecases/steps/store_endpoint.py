@@ -1,0 +1,82 @@
+"""Write a pod's endpoint over whatever an earlier sandbox of the pod has left there.
+
+Others write it meanwhile (kubelet, calicoctl, a controller), so a lost race is tried again with what is stored then
+(case R07); the original gives up at the first.
+
+Invariant: what this call does not decide (uid, creation time, what others added) stays as it is stored.
+"""
+
+from __future__ import annotations
+
+from ports.datastore import WorkloadEndpointKey
+from ports.errors import AlreadyExists, Conflict, Missing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.usecases.undo import Undo
+    from domain.workload.endpoint import WorkloadEndpoint
+    from ports.datastore import Datastore, Stored
+    from ports.deadline import Deadline
+    from ports.runtime import Runtime
+
+MAX_WRITES = 5
+
+
+def store_pod_endpoint(
+    runtime: Runtime,
+    endpoint: WorkloadEndpoint,
+    existing: Stored[WorkloadEndpoint] | None,
+    deadline: Deadline,
+    undo: Undo,
+) -> None:
+    """`existing` is the pod's endpoint as it was read. `Conflict` when every try lost."""
+    datastore = runtime.datastore
+    key = WorkloadEndpointKey(endpoint.metadata.namespace, endpoint.metadata.name)
+
+    def restore(deadline: Deadline) -> None:
+        """Only over this call's own record, which may be there although its write failed: the answer can get lost."""
+        stored = datastore.get(key, deadline)
+        if stored is None or not _is_of_this_call(stored.record, endpoint):
+            return
+        if existing is None or existing.record.container_id in ("", endpoint.container_id):
+            datastore.delete(key, stored.revision, deadline)
+        else:
+            datastore.update(key, existing.record, stored.revision, deadline)
+
+    undo.register("store WorkloadEndpoint", restore)
+    found = existing
+    for _ in range(MAX_WRITES - 1):
+        try:
+            return _write_once(datastore, key, endpoint, found, deadline)
+        except (Conflict, AlreadyExists, Missing) as error:
+            if found is None and isinstance(error, Missing):  # the pod itself is gone
+                raise
+            found = datastore.get(key, deadline)
+    return _write_once(datastore, key, endpoint, found, deadline)
+
+
+def _write_once(
+    datastore: Datastore,
+    key: WorkloadEndpointKey,
+    endpoint: WorkloadEndpoint,
+    found: Stored[WorkloadEndpoint] | None,
+    deadline: Deadline,
+) -> None:
+    if found is None:
+        datastore.create(key, endpoint, deadline)
+    else:
+        datastore.update(key, _over(found.record, endpoint), found.revision, deadline)
+
+
+def _is_of_this_call(stored: WorkloadEndpoint, endpoint: WorkloadEndpoint) -> bool:
+    return stored.container_id == endpoint.container_id and stored.ip_networks == endpoint.ip_networks
+
+
+def _over(stored: WorkloadEndpoint, endpoint: WorkloadEndpoint) -> WorkloadEndpoint:
+    metadata = endpoint.metadata.replace(
+        uid=stored.metadata.uid,
+        created=stored.metadata.created,
+        annotations=stored.metadata.annotations,
+        unknown=stored.metadata.unknown,
+    )
+    return endpoint.replace(metadata=metadata, unknown=stored.unknown, spec_unknown=stored.spec_unknown)
