@@ -500,7 +500,10 @@ def test_large_sequence_numbers_stay_exact():
         (block_object(allocations=[0]), "BlockKey(cidr=10.0.0.0/30) is corrupt: allocations has 1 entries"),
         (block_object(cidr="10.0.0.4/30"), "IPAMBlock(10-0-0-0-30) is corrupt: its name is '10-0-0-0-30', but it"),
         (block_object(cidr="x"), "IPAMBlock(10-0-0-0-30) is corrupt: invalid IP address: x"),
-        (block_object(affinityClaimTime="yesterday"), "BlockKey(cidr=10.0.0.0/30) is corrupt: affinityClaimTime is "),
+        (
+            block_object(affinityClaimTime="yesterday"),
+            "BlockKey(cidr=10.0.0.0/30) is corrupt: spec.affinityClaimTime is ",
+        ),
         (block_object(cidr=...), "IPAMBlock(10-0-0-0-30) is corrupt: spec.cidr must be a string that is not empty"),
         (affinity_object(node=""), "BlockAffinity(n-10-0-0-0-30) is corrupt: spec.node must be a string"),
         (affinity_object(node="m"), "BlockAffinity(n-10-0-0-0-30) is corrupt: its name is 'n-10-0-0-0-30', but it"),
