@@ -1,6 +1,7 @@
 """What every adapter of the datastore port promises, as one suite that each of them runs.
 
-Derive a class named `Test…`, give it a fixture `store` (an empty datastore on a `MemoryClock`) and `put_text`.
+Derive a class named `Test…` and give it a fixture `store` (an empty datastore on a `MemoryClock`). `RecordContract`
+is for all; `DatastoreContract` for those that keep any record as a text under its key, and wants `put_text` as well.
 """
 
 from __future__ import annotations
@@ -65,16 +66,10 @@ def keys(found) -> list[str]:
     return [str(stored.key) for stored in found]
 
 
-class DatastoreContract:
+class RecordContract:
     @pytest.fixture
     def clock(self) -> MemoryClock:
         return MemoryClock()
-
-    def put_text(self, store: Datastore, key_text: str, text: str) -> None:
-        """Store a text as another program could have, unchecked."""
-        raise NotImplementedError
-
-    # --- one record ----------------------------------------------------------------------------------------------
 
     def test_what_was_created_is_what_get_gives(self, store):
         created = store.create(HandleKey("net1.c1"), Handle({V4_BLOCK: 1}), SOON)
@@ -148,6 +143,55 @@ class DatastoreContract:
         one = store.create(HandleKey("one"), Handle({}), SOON)
         store.create(HandleKey("two"), Handle({}), SOON)
         assert store.get(HandleKey("one"), SOON) == one
+
+    def test_an_empty_store_lists_nothing(self, store):
+        listings = (Blocks(), Affinities(HOST_A), Handles(), IPPools(), Nodes(), ClusterInformations())
+        assert [store.list(listing, SOON) for listing in listings] == [()] * 6
+
+    def test_blocks_are_listed_by_version(self, store):
+        four = store.create(BlockKey(V4_BLOCK), empty_block(V4_BLOCK), SOON)
+        six = store.create(BlockKey(V6_BLOCK), empty_block(V6_BLOCK), SOON)
+        assert store.list(Blocks(4), SOON) == (four,)
+        assert store.list(Blocks(6), SOON) == (six,)
+        assert store.list(Blocks(), SOON) == (four, six)
+
+    def test_deleted_records_are_listed_no_more(self, store):
+        store.create(HandleKey("a"), Handle({}), SOON)
+        kept = store.create(HandleKey("b"), Handle({}), SOON)
+        store.delete(HandleKey("a"), None, SOON)
+        assert store.list(Handles(), SOON) == (kept,)
+
+    def test_fetch_answers_keys_and_listings_in_the_order_asked(self, store):
+        handle = store.create(HandleKey("h"), Handle({}), SOON)
+        config = store.create(AllocationConfigKey(), AllocationConfig(strict_affinity=True), SOON)
+        found = store.fetch(Nodes(), HandleKey("h"), Handles(), HandleKey("none"), AllocationConfigKey(), deadline=SOON)
+        assert found == ((), handle, (handle,), None, config)
+        assert store.fetch(deadline=SOON) == ()
+
+    def test_no_verb_does_anything_past_its_deadline(self, store, clock):
+        created = store.create(HandleKey("h"), Handle({}), SOON)
+        clock.advance(10)
+        past = Deadline(5.0)
+        for verb in (
+            lambda: store.get(HandleKey("h"), past),
+            lambda: store.list(Handles(), past),
+            lambda: store.unreadable(past),
+            lambda: store.create(HandleKey("i"), Handle({}), past),
+            lambda: store.update(HandleKey("h"), Handle({V4_BLOCK: 1}), created.revision, past),
+            lambda: store.delete(HandleKey("h"), None, past),
+        ):
+            with pytest.raises(Expired, match=r"deadline exceeded while waiting for .*datastore") as caught:
+                verb()
+            assert isinstance(caught.value, Unavailable)
+        assert store.list(Handles(), SOON) == (created,)
+
+
+class DatastoreContract(RecordContract):
+    def put_text(self, store: Datastore, key_text: str, text: str) -> None:
+        """Store a text as another program could have, unchecked."""
+        raise NotImplementedError
+
+    # --- one record ----------------------------------------------------------------------------------------------
 
     @settings(
         max_examples=60,
@@ -232,21 +276,10 @@ class DatastoreContract:
 
     # --- lists ---------------------------------------------------------------------------------------------------
 
-    def test_an_empty_store_lists_nothing(self, store):
-        listings = (Blocks(), Affinities(HOST_A), Handles(), IPPools(), Nodes(), ClusterInformations())
-        assert [store.list(listing, SOON) for listing in listings] == [()] * 6
-
     def test_a_list_is_in_the_order_of_key_texts(self, store):
         made = [store.create(HandleKey(name), Handle({}), SOON) for name in ("b", "a.2", "a", "a.10", "B", "é")]
         by_name = {stored.key.handle: stored for stored in made}
         assert store.list(Handles(), SOON) == tuple(by_name[name] for name in ("B", "a", "a.10", "a.2", "b", "é"))
-
-    def test_blocks_are_listed_by_version(self, store):
-        four = store.create(BlockKey(V4_BLOCK), empty_block(V4_BLOCK), SOON)
-        six = store.create(BlockKey(V6_BLOCK), empty_block(V6_BLOCK), SOON)
-        assert store.list(Blocks(4), SOON) == (four,)
-        assert store.list(Blocks(6), SOON) == (six,)
-        assert store.list(Blocks(), SOON) == (four, six)
 
     def test_affinities_are_listed_by_owner_and_version(self, store):
         """DATASTORE C.1: a list of node-a never sees node-ab."""
@@ -290,21 +323,6 @@ class DatastoreContract:
         assert len(listed("")) == 4
         assert listed("b") == []
 
-    def test_deleted_records_are_listed_no_more(self, store):
-        store.create(HandleKey("a"), Handle({}), SOON)
-        kept = store.create(HandleKey("b"), Handle({}), SOON)
-        store.delete(HandleKey("a"), None, SOON)
-        assert store.list(Handles(), SOON) == (kept,)
-
-    # --- several needs at once -----------------------------------------------------------------------------------
-
-    def test_fetch_answers_keys_and_listings_in_the_order_asked(self, store):
-        handle = store.create(HandleKey("h"), Handle({}), SOON)
-        config = store.create(AllocationConfigKey(), AllocationConfig(strict_affinity=True), SOON)
-        found = store.fetch(Nodes(), HandleKey("h"), Handles(), HandleKey("none"), AllocationConfigKey(), deadline=SOON)
-        assert found == ((), handle, (handle,), None, config)
-        assert store.fetch(deadline=SOON) == ()
-
     # --- records that cannot be used -----------------------------------------------------------------------------
 
     def test_a_list_leaves_out_corrupt_records_and_a_get_names_them(self, store):
@@ -345,22 +363,3 @@ class DatastoreContract:
         self.put_text(store, "/calico/ipam/v2/host/node-a/ipv4/block/10.0.0.64-30", "")
         assert store.list(Blocks(), SOON) == ()
         assert [one.record for one in store.list(Affinities(HOST_A), SOON)] == [Affinity("")]
-
-    # --- deadlines -----------------------------------------------------------------------------------------------
-
-    def test_no_verb_does_anything_past_its_deadline(self, store, clock):
-        created = store.create(HandleKey("h"), Handle({}), SOON)
-        clock.advance(10)
-        past = Deadline(5.0)
-        for verb in (
-            lambda: store.get(HandleKey("h"), past),
-            lambda: store.list(Handles(), past),
-            lambda: store.unreadable(past),
-            lambda: store.create(HandleKey("i"), Handle({}), past),
-            lambda: store.update(HandleKey("h"), Handle({V4_BLOCK: 1}), created.revision, past),
-            lambda: store.delete(HandleKey("h"), None, past),
-        ):
-            with pytest.raises(Expired, match=r"deadline exceeded while waiting for .*datastore") as caught:
-                verb()
-            assert isinstance(caught.value, Unavailable)
-        assert store.list(Handles(), SOON) == (created,)

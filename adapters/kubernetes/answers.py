@@ -1,0 +1,111 @@
+"""What an answer of a kube-apiserver means: an object, a clear no, or a fault after which another try may help.
+
+Whatever stands between us and the server may answer in its place, so an answer counts only if it speaks Kubernetes:
+a page of HTML with status 404 says nothing about whether an object exists.
+
+Invariant: a `Reply` holds a JSON object that a server of Kubernetes' kind has sent; everything else is a `Fault`.
+"""
+
+from __future__ import annotations
+
+from domain.json_text import JsonError, parse
+from domain.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from adapters.kubernetes.transport import Answer
+    from domain.json_text import Json
+
+UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, GONE, INVALID = 401, 403, 404, 409, 410, 422
+_BUSY = 429
+_PASSING = (_BUSY, 500, 502, 503, 504)
+_NO_SUCH_PATH = b"404 page not found"  # a kube-apiserver's own answer about a group that it does not serve
+_NO_SUCH_RESOURCE: dict[str, Json] = {
+    "kind": "Status",
+    "reason": "NotFound",
+    "message": "the server could not find the requested resource",
+}
+
+
+class Reply(Value):
+    """`object` is what was read or written (status below 300), else the `Status` that says why not."""
+
+    status: int
+    object: dict[str, Json]
+
+    @property
+    def ok(self) -> bool:
+        return self.status < 300
+
+    @property
+    def message(self) -> str:
+        """The server's own text about a refusal."""
+        return _text(self.object, "message") or f"the server answered {self.status}"
+
+    @property
+    def reason(self) -> str:
+        return _text(self.object, "reason")
+
+    @property
+    def causes(self) -> list[tuple[str, str]]:
+        """The (reason, field) pairs of an invalid object."""
+        details = self.object.get("details")
+        causes = details.get("causes") if isinstance(details, dict) else None
+        found = causes if isinstance(causes, list) else []
+        return [(_text(one, "reason"), _text(one, "field")) for one in found if isinstance(one, dict)]
+
+
+class Fault(Value):
+    """No answer, or one that settles nothing.
+
+    `harmless`: the request has certainly not been carried out. `final`: another try changes nothing. `after`: how
+    many seconds the server asks to wait. `cause` is the transport's error, if it was one.
+    """
+
+    text: str
+    harmless: bool = False
+    final: bool = False
+    refused: bool = False
+    after: float = 0.0
+    cause: Exception | None = None
+
+
+def read_answer(answer: Answer) -> Reply | Fault:
+    """`refused` faults are those of credentials."""
+    status = answer.status
+    body = _object(answer.body)
+    if status in (UNAUTHORIZED, FORBIDDEN):
+        return Fault(_shown(status, body), harmless=True, final=status == FORBIDDEN, refused=True)
+    if status in _PASSING:
+        return Fault(_shown(status, body), harmless=status == _BUSY, after=_retry_after(answer))
+    if status == NOT_FOUND and body is None and answer.body.strip() == _NO_SUCH_PATH:
+        body = _NO_SUCH_RESOURCE
+    if body is None:
+        return Fault(f"the answer ({status}) is not that of a Kubernetes API server", final=True)
+    if 200 <= status < 300 or (400 <= status < 500 and body.get("kind") == "Status"):
+        return Reply(status, body)
+    return Fault(_shown(status, body), final=True)
+
+
+def _object(body: bytes) -> dict[str, Json] | None:
+    try:
+        found = parse(body.decode("utf-8", "replace"))
+    except JsonError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _text(members: dict[str, Json], name: str) -> str:
+    value = members.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _shown(status: int, body: dict[str, Json] | None) -> str:
+    message = _text(body, "message") if body and body.get("kind") == "Status" else ""
+    return message or f"the server answered {status}"
+
+
+def _retry_after(answer: Answer) -> float:
+    """Whole seconds; the other form, a date, is not used by Kubernetes."""
+    text = answer.headers.get("retry-after", "")
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0.0

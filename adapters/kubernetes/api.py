@@ -1,0 +1,179 @@
+"""One kube-apiserver as we use it: what is tried again, what a failure means, and what need not be asked twice.
+
+Reads are repeated for a while, so that a restart of the server or a moment of overload is not seen. A write is
+repeated only because every write of ours is guarded: if an earlier try has happened after all, the server refuses the
+later one. That refusal then proves nothing about others, so the caller is told that the outcome is unknown.
+
+A pod and its namespace are each needed by several steps of one call, so what was read moments ago is remembered until
+we write it.
+
+Invariant: nothing is waited for past the deadline; every error names the server; a definite answer to a write is
+either about its only try or says that it was carried out.
+"""
+
+from __future__ import annotations
+
+from adapters.kubernetes.answers import Fault, Reply, read_answer
+from adapters.kubernetes.transport import TransportError, Untrusted
+from ports.errors import Expired, Unauthorized, Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapters.kubernetes.transport import Request, Transport
+    from ports.clock import Clock
+    from ports.deadline import Deadline
+
+PAUSES: Sequence[float] = (
+    0.1,
+    0.2,
+    0.4,
+    0.8,
+    1.6,
+    3.2,
+)  # seconds between tries: six seconds in all, within a DEL's ten
+FEW_PAUSES = PAUSES[:2]  # where nobody has ever answered: there can be nothing to undo, which is what is asked next
+READ_TRY = 15.0  # seconds until a read is sent once more: the way to one of several servers may lead nowhere
+FRESH = 2.0  # seconds for which what was read is the answer to the same question
+_POD, _NAMESPACE = 7, 5  # parts of their paths, counting the empty one before the first slash
+
+
+class Forbidden(Unauthorized):
+    """The server knows us, and does not let us do this."""
+
+
+class Api:
+    """`where` names the server in errors."""
+
+    def __init__(self, transport: Transport, clock: Clock) -> None:
+        self.where = f"Kubernetes API server {transport.server}"
+        self._transport = transport
+        self._clock = clock
+        self._pauses, self._reached = PAUSES, False
+        self._seen: dict[Request, tuple[float, Reply]] = {}
+
+    def read(self, requests: Sequence[Request], deadline: Deadline) -> list[Reply]:
+        """A reply to each, in order; equal requests are sent once, those that need sending all at once.
+
+        `Unavailable`, `Expired` or `Unauthorized` if any has none.
+        """
+        now = self._clock.monotonic()
+        self._seen = {request: seen for request, seen in self._seen.items() if now < seen[0]}
+        replies = {request: self._seen[request][1] for request in requests if request in self._seen}
+        self._settle(list(dict.fromkeys(requests)), replies, _Tries(self._clock, deadline, self._pauses, READ_TRY))
+        until = self._clock.monotonic() + FRESH
+        for request, reply in replies.items():
+            if reply.ok and request not in self._seen and _worth_remembering(request):
+                self._seen[request] = (until, reply)
+        return [replies[request] for request in requests]
+
+    def write(self, request: Request, deadline: Deadline) -> Reply:
+        """What became of it; `Unavailable` when that is not known."""
+        self._forget(request)
+        tries = _Tries(self._clock, deadline, self._pauses)
+        replies: dict[Request, Reply] = {}
+        self._settle([request], replies, tries)
+        reply = replies[request]
+        if tries.doubt is not None and not reply.ok:
+            raise Unavailable(f"{self.where}: {tries.doubt.text}") from tries.doubt.cause
+        return reply
+
+    def close(self) -> None:
+        """Safe to repeat."""
+        self._transport.close()
+
+    def _forget(self, request: Request) -> None:
+        path = request.path.removesuffix("/status")
+        self._seen = {one: seen for one, seen in self._seen.items() if one.path != path}
+
+    def _settle(self, requests: list[Request], replies: dict[Request, Reply], tries: _Tries) -> None:
+        """Ask until `replies` has one to every request."""
+        while True:
+            left = [request for request in requests if request not in replies]
+            if not left:
+                return
+            fault = self._ask(left, replies, tries)
+            if fault is None:
+                continue
+            if fault.refused:
+                self._renew(fault, tries)
+            else:
+                self._wait(fault, tries)
+
+    def _ask(self, requests: list[Request], replies: dict[Request, Reply], tries: _Tries) -> Fault | None:
+        """Send them once; the fault that decides about going on, if there was any."""
+        try:
+            answers = self._transport.send(requests, tries.seconds(self.where))
+        except TransportError as error:
+            return Fault(str(error), error.harmless, final=isinstance(error, Untrusted), cause=error)
+        self._pauses, self._reached = PAUSES, True
+        faults: list[Fault] = []
+        for request, answer in zip(requests, answers):
+            outcome = read_answer(answer)
+            if isinstance(outcome, Reply):
+                replies[request] = outcome
+            else:
+                faults.append(outcome)
+        return max(faults, key=lambda fault: (fault.final, fault.refused, fault.after), default=None)
+
+    def _renew(self, fault: Fault, tries: _Tries) -> None:
+        """Credentials get replaced while we run: read them again, once, before giving up."""
+        try:
+            renewed = not (fault.final or tries.renewed) and self._transport.renew()
+        except TransportError as error:
+            raise Unauthorized(f"{self.where}: {fault.text}: {error}") from error
+        if not renewed:
+            raise (Forbidden if fault.final else Unauthorized)(f"{self.where}: {fault.text}")
+        tries.renewed = True
+
+    def _wait(self, fault: Fault, tries: _Tries) -> None:
+        """Sleep before another try; `Unavailable` or `Expired` if there is to be none."""
+        text = fault.text if self._transport.server in fault.text else f"{self.where}: {fault.text}"
+        if tries.expired():
+            raise Expired(self.where) from fault.cause
+        pause = None if fault.final else tries.next_pause(fault)
+        if pause is None:
+            if not self._reached:
+                self._pauses = FEW_PAUSES
+            raise Unavailable(text) from fault.cause
+        self._clock.sleep(pause)
+
+
+class _Tries:
+    """How often one verb has tried, and whether it may go on. `doubt`: a fault after which it may have happened."""
+
+    def __init__(self, clock: Clock, deadline: Deadline, pauses: Sequence[float], longest: float = 0.0) -> None:
+        self._clock = clock
+        self._deadline = deadline
+        self._pauses = list(pauses)
+        self._longest = longest
+        self.renewed = False
+        self.doubt: Fault | None = None
+
+    def seconds(self, where: str) -> float:
+        """For the next try; `Expired` if none are left."""
+        if self.expired():
+            raise Expired(where)
+        left = self._deadline.left(self._clock.monotonic())
+        return min(left, self._longest) if self._longest else left
+
+    def expired(self) -> bool:
+        return self._deadline.passed(self._clock.monotonic())
+
+    def next_pause(self, fault: Fault) -> float | None:
+        """None when tried often enough, or when the deadline would pass meanwhile."""
+        if not fault.harmless:
+            self.doubt = fault
+        pause = max(self._pauses.pop(0), fault.after) if self._pauses else None
+        if pause is None or pause >= self._deadline.left(self._clock.monotonic()):
+            return None
+        return pause
+
+
+def _worth_remembering(request: Request) -> bool:
+    """A pod or a namespace by name."""
+    parts = request.path.split("/")
+    if request.method != "GET" or parts[1:4] != ["api", "v1", "namespaces"]:
+        return False
+    return len(parts) == _NAMESPACE or (len(parts) == _POD and parts[5] == "pods")

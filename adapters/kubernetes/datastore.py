@@ -1,0 +1,108 @@
+"""The datastore in a Kubernetes cluster that Calico itself may share: custom resources, and what is derived from pods,
+nodes, namespaces and service accounts.
+
+Each kind of record is in the hands of one family; here their questions are put together, so that all that one `fetch`
+needs goes out at once.
+
+Invariant: a record is read and written by one family only.
+"""
+
+from __future__ import annotations
+
+from adapters.kubernetes.custom_objects import CustomObjects
+from adapters.kubernetes.derived import DerivedProfiles, KubernetesNodes
+from adapters.kubernetes.groups import Groups
+from adapters.kubernetes.objects import read_objects
+from adapters.kubernetes.pod_endpoints import PodEndpoints
+from ports.datastore import (
+    Datastore,
+    NodeKey,
+    Nodes,
+    ProfileKey,
+    Profiles,
+    WorkloadEndpointKey,
+    WorkloadEndpoints,
+)
+from ports.errors import Expired
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Self, TypeVar
+
+    from adapters.kubernetes.api import Api
+    from adapters.kubernetes.family import Family
+    from domain.ipam.affinity import Owner
+    from ports.clock import Clock
+    from ports.datastore import BadText, Key, Need, Revision, Stored
+    from ports.deadline import Deadline
+
+    R = TypeVar("R")
+
+
+class KubernetesDatastore(Datastore):
+    """`group` is CALICO_API_GROUP, `host_prefix` FELIX_INTERFACEPREFIX. Whoever made the `api` may share it with a
+    `KubernetesCluster`, so that neither asks for what the other has just read. Closing this closes it.
+    """
+
+    lists_in_one_go = False  # a page has 500 objects
+
+    def __init__(self, api: Api, clock: Clock, *, group: str = "", host_prefix: str = "cali") -> None:
+        self._api = api
+        self._clock = clock
+        self._custom = CustomObjects(api, Groups(api, group), clock)
+        endpoints, nodes, profiles = PodEndpoints(api, host_prefix), KubernetesNodes(), DerivedProfiles()
+        self._families: dict[type, Family] = {
+            WorkloadEndpointKey: endpoints,
+            WorkloadEndpoints: endpoints,
+            NodeKey: nodes,
+            Nodes: nodes,
+            ProfileKey: profiles,
+            Profiles: profiles,
+        }
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Safe to repeat."""
+        self._api.close()
+
+    def fetch(self, *needs: Need[Any], deadline: Deadline) -> tuple[Any, ...]:
+        self._expire(deadline)
+        asked = [self._family(need).requests(need, deadline) for need in needs]
+        found = read_objects(self._api, [request for requests in asked for request in requests], deadline)
+        answers = []
+        for need, requests in zip(needs, asked):
+            mine, found = found[: len(requests)], found[len(requests) :]
+            answers.append(self._family(need).answer(need, mine, deadline))
+        return tuple(answers)
+
+    def unreadable(self, deadline: Deadline) -> tuple[BadText, ...]:
+        self._expire(deadline)
+        return self._custom.unreadable(deadline)
+
+    def upgrade_affinities(self, owner: Owner, deadline: Deadline) -> None:
+        self._expire(deadline)
+        self._custom.upgrade_affinities(owner, deadline)
+
+    def create(self, key: Key[R], record: R, deadline: Deadline) -> Stored[R]:
+        self._expire(deadline)
+        return self._family(key).create(key, record, deadline)
+
+    def update(self, key: Key[R], record: R, replaces: Revision, deadline: Deadline) -> Stored[R]:
+        self._expire(deadline)
+        return self._family(key).update(key, record, replaces, deadline)
+
+    def delete(self, key: Key[R], replaces: Revision | None, deadline: Deadline) -> None:
+        self._expire(deadline)
+        self._family(key).delete(key, replaces, deadline)
+
+    def _family(self, need: Need[Any]) -> Family:
+        return self._families.get(type(need), self._custom)
+
+    def _expire(self, deadline: Deadline) -> None:
+        if deadline.passed(self._clock.monotonic()):
+            raise Expired(f"datastore {self._api.where}")

@@ -1,0 +1,96 @@
+"""Nodes and profiles: records that Kubernetes' own objects stand for, and that only their owners write.
+
+Invariant: nothing here writes.
+"""
+
+from __future__ import annotations
+
+from adapters.kubernetes.family import Family, unsupported
+from adapters.kubernetes.objects import all_of, one
+from adapters.kubernetes.paths import (
+    NAMESPACES,
+    NODES,
+    SERVICE_ACCOUNTS,
+    namespace_path,
+    namespaced_path,
+    node_path,
+)
+from adapters.records.bad_record import BadRecord
+from adapters.records.custom_resources import object_revision
+from adapters.records.kubernetes_nodes import decode_kubernetes_node
+from adapters.records.kubernetes_profiles import namespace_profile, profile_source, service_account_profile
+from adapters.records.profiles import DEFAULT_ALLOW
+from ports.datastore import NodeKey, Nodes, ProfileKey, Stored
+from ports.errors import AlreadyExists, Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from adapters.kubernetes.objects import Found, Object
+    from adapters.kubernetes.transport import Request
+    from domain.cluster import Node
+    from ports.datastore import Need, Revision
+    from ports.deadline import Deadline
+
+_DEFAULT_ALLOW_KEY = ProfileKey(DEFAULT_ALLOW.metadata.name)
+_DEFAULT_ALLOW = Stored(_DEFAULT_ALLOW_KEY, DEFAULT_ALLOW, "1")
+
+
+class KubernetesNodes(Family):
+    def requests(self, need: Need[Any], deadline: Deadline) -> tuple[Request, ...]:  # noqa: ARG002 - asks nobody first
+        return (one(node_path(need.name)) if isinstance(need, NodeKey) else all_of(NODES),)
+
+    def answer(self, need: Need[Any], found: list[Found], deadline: Deadline) -> Any:  # noqa: ARG002 - has all it needs
+        (value,) = found
+        if isinstance(need, Nodes):
+            return _readable(_node, value)
+        return _node(value) if isinstance(value, dict) else None
+
+
+class DerivedProfiles(Family):
+    """One per namespace (`kns.`) and service account (`ksa.`), and the one that allows everything."""
+
+    def requests(self, need: Need[Any], deadline: Deadline) -> tuple[Request, ...]:  # noqa: ARG002 - asks nobody first
+        if not isinstance(need, ProfileKey):
+            return (all_of(NAMESPACES), all_of(SERVICE_ACCOUNTS))
+        if need == _DEFAULT_ALLOW_KEY:
+            return ()
+        source = profile_source(need.name)
+        if source is None:  # in the original's words: it takes a name with a dot for a name with a revision
+            raise Refused("Revision  invalid" if "." in need.name else f"Invalid name {need.name}")
+        namespace, account = source
+        return (one(namespaced_path("serviceaccounts", namespace, account) if account else namespace_path(namespace)),)
+
+    def answer(self, need: Need[Any], found: list[Found], deadline: Deadline) -> Any:  # noqa: ARG002 - has all it needs
+        if not isinstance(need, ProfileKey):
+            namespaces, accounts = found
+            listed = (*_readable(namespace_profile, namespaces), *_readable(service_account_profile, accounts))
+            return (*listed, _DEFAULT_ALLOW)
+        if not found:
+            return _DEFAULT_ALLOW
+        read = namespace_profile if need.name.startswith("kns.") else service_account_profile
+        return read(found[0]) if isinstance(found[0], dict) else None
+
+    def create(self, key: Any, record: Any, deadline: Deadline) -> Stored[Any]:  # noqa: ARG002 - never done
+        if key == _DEFAULT_ALLOW_KEY:
+            raise AlreadyExists(key)
+        raise unsupported("Create", key)
+
+
+def _node(value: Object) -> Stored[Node]:
+    node = decode_kubernetes_node(value)
+    revision: Revision = object_revision(value)
+    return Stored(NodeKey(node.metadata.name), node, revision)
+
+
+def _readable(read: Callable[[Object], Stored[Any]], objects: Found) -> tuple[Stored[Any], ...]:
+    """Those of a collection that can be read."""
+    found = []
+    for value in objects if isinstance(objects, list) else ():
+        try:
+            found.append(read(value))
+        except BadRecord:
+            continue
+    return tuple(found)

@@ -1,0 +1,91 @@
+"""Objects by their paths: one, or all of a collection, however many pages that takes.
+
+Everything that one question needs goes out at once, and again at once for the pages that follow.
+
+Invariant: a collection is complete and from one moment. If the server has forgotten that moment between two pages,
+the collection is asked for anew and whole.
+"""
+
+from __future__ import annotations
+
+from adapters.kubernetes.answers import GONE, NOT_FOUND
+from adapters.kubernetes.transport import Request
+from ports.errors import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeAlias
+
+    from adapters.kubernetes.answers import Reply
+    from adapters.kubernetes.api import Api
+    from domain.json_text import Json
+    from ports.deadline import Deadline
+
+    Object: TypeAlias = dict[str, Json]
+    Found: TypeAlias = Object | list[Object] | None
+
+PAGE = "500"
+
+
+def one(path: str) -> Request:
+    """Asks for an object: answered with it, or None."""
+    return Request("GET", path)
+
+
+def all_of(path: str, labels: str = "") -> Request:
+    """Asks for the objects of a collection that have the labels: answered with a list, in the order of names.
+
+    A collection that the server does not have is empty.
+    """
+    query = (("limit", PAGE),)
+    return Request("GET", path, (("labelSelector", labels), *query) if labels else query)
+
+
+def read_objects(api: Api, requests: Sequence[Request], deadline: Deadline) -> list[Found]:
+    """What each asks for, in order. `Refused` if the server does not understand one; else as `Api.read`."""
+    searches = {request: (_Collection if request.query else _Single)(request) for request in requests}
+    while going := [search for search in searches.values() if search.next is not None]:
+        replies = api.read([search.next for search in going if search.next is not None], deadline)
+        for search, reply in zip(going, replies):
+            search.take(reply)
+    return [searches[request].found for request in requests]
+
+
+class _Single:
+    """`next` is what to send now, None when `found` is complete."""
+
+    def __init__(self, request: Request) -> None:
+        self.next: Request | None = request
+        self.found: Found = None
+
+    def take(self, reply: Reply) -> None:
+        self.next = None
+        if reply.ok:
+            self.found = reply.object
+        elif reply.status != NOT_FOUND:
+            raise Refused(reply.message)
+
+
+class _Collection(_Single):
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._first = request
+        self._objects: list[Object] = []
+        self.found = self._objects
+
+    def take(self, reply: Reply) -> None:
+        asked, self.next = self.next, None
+        if reply.status == GONE and asked != self._first:
+            self._objects.clear()
+            self.next = self._first.replace(query=tuple([pair for pair in self._first.query if pair[0] != "limit"]))
+            return
+        if not reply.ok:
+            if reply.status != NOT_FOUND:
+                raise Refused(reply.message)
+            return
+        items, metadata = reply.object.get("items"), reply.object.get("metadata")
+        self._objects += [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+        token = metadata.get("continue") if isinstance(metadata, dict) else None
+        if isinstance(token, str) and token:
+            self.next = self._first.replace(query=(*self._first.query, ("continue", token)))
