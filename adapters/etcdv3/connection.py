@@ -13,9 +13,11 @@ from adapters.etcdv3.transport import (
     DEADLINE_EXCEEDED,
     FAILED_PRECONDITION,
     INVALID_ARGUMENT,
+    ONE_KEY,
     PERMISSION_DENIED,
     UNAUTHENTICATED,
     UNAVAILABLE,
+    Question,
     TransportError,
     Untrusted,
 )
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
     from adapters.etcdv3.endpoint import Endpoint
     from adapters.etcdv3.settings import EtcdSettings
-    from adapters.etcdv3.transport import Open, Transport
+    from adapters.etcdv3.transport import Open, Range, Transport
     from ports.clock import Clock
     from ports.deadline import Deadline
 
@@ -64,14 +66,23 @@ class Connection:
         self._token = ""
         self._reached, self._patience = False, PATIENCE
 
-    def ask(self, verb: Callable[[Transport, float], T], deadline: Deadline, *, repeatable: bool = False) -> T:
+    def ask(
+        self,
+        verb: Callable[[Transport, float], T],
+        deadline: Deadline,
+        *,
+        repeatable: bool = False,
+        reads: tuple[Range, ...] = ONE_KEY.ranges,
+    ) -> T:
         """What the verb answers; it gets a transport and how many seconds it may take.
+
+        `reads` is what a verb that reads will ask for, so that connecting can bring the answer along.
 
         `Unavailable`, `Expired`, `Unauthorized`, or `Refused` for a request that etcd does not take.
         """
         patience = deadline.sooner(self._clock.monotonic(), self._patience)
         while True:
-            transport = self._connected(deadline, patience)
+            transport = self._connected(deadline, patience, reads)
             try:
                 return self._signed_in(verb, transport, deadline, repeatable=repeatable)
             except TransportError as error:
@@ -98,12 +109,13 @@ class Connection:
         if transport is not None:
             transport.close()
 
-    def _connected(self, deadline: Deadline, patience: Deadline) -> Transport:
+    def _connected(self, deadline: Deadline, patience: Deadline, reads: tuple[Range, ...]) -> Transport:
         refusal: TransportError | None = None
         while self._transport is None:
             try:
                 endpoints = self._found_endpoints(deadline)
-                self._transport = self._open(endpoints, self._settings.tls, self._left(patience))
+                question = self._question(reads)
+                self._transport = self._open(endpoints, self._settings.tls, self._left(patience), question)
             except TransportError as error:
                 if error.status == UNAVAILABLE or refusal is None:  # the last try may be too short to learn anything
                     refusal = error
@@ -115,6 +127,12 @@ class Connection:
             else:
                 self._reached, self._patience = True, PATIENCE
         return self._transport
+
+    def _question(self, reads: tuple[Range, ...]) -> Question:
+        """What will be asked first: for a token, where one is needed."""
+        if self._settings.user and not self._token:
+            return Question(reads, user=self._settings.user, password=self._settings.password)
+        return Question(reads, self._token)
 
     def _found_endpoints(self, deadline: Deadline) -> tuple[Endpoint, ...]:
         if not self._endpoints:

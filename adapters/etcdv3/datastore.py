@@ -55,14 +55,14 @@ class EtcdDatastore(TextStore):
     def read(self, spans: Sequence[Span], deadline: Deadline) -> list[list[Row]]:
         if not spans:
             return []
-        ranges = [_range(span) for span in spans]
+        ranges = tuple([_range(span) for span in spans])
 
         def read(transport: Transport, seconds: float) -> list[list[tuple[bytes, bytes, int]]]:
             return transport.read(ranges, seconds)
 
         return [
             [(_text(key), _text(value), str(revision)) for key, value, revision in rows]
-            for rows in self._connection.ask(read, deadline, repeatable=True)
+            for rows in self._connection.ask(read, deadline, repeatable=True, reads=ranges)
         ]
 
     def insert(self, key: Key[Any], row: tuple[str, str], deadline: Deadline) -> Revision:

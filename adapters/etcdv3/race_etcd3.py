@@ -13,7 +13,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 
 from adapters.etcdv3.etcdrpc import RangeRequest, RequestOp, TxnRequest
-from adapters.etcdv3.transport import DEADLINE_EXCEEDED, UNAVAILABLE, TransportError, Untrusted
+from adapters.etcdv3.transport import DEADLINE_EXCEEDED, ONE_KEY, UNAVAILABLE, TransportError, Untrusted
 from adapters.etcdv3.transport_etcd3 import SLICE, Client, Etcd3Transport, outcome
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from adapters.etcdv3.endpoint import Endpoint
-    from adapters.etcdv3.transport import Open, Tls, Transport
+    from adapters.etcdv3.transport import Open, Question, Tls, Transport
     from adapters.etcdv3.transport_etcd3 import Withheld
 
 _HEAD_START = 0.25  # seconds that an endpoint has before the next one is tried as well
@@ -32,7 +32,12 @@ _ONE_KEY = TxnRequest(success=[RequestOp(request_range=RangeRequest(key=b"\0"))]
 def etcd3_opener(withheld: Callable[[], Withheld]) -> Open:
     """An `adapters.etcdv3.transport.Open`."""
 
-    def open_etcd3(endpoints: Sequence[Endpoint], tls: Tls, seconds: float) -> Transport:
+    def open_etcd3(
+        endpoints: Sequence[Endpoint],
+        tls: Tls,
+        seconds: float,
+        question: Question = ONE_KEY,  # noqa: ARG001 - it will be asked in its turn
+    ) -> Transport:
         with withheld() as signals:
             race = _Race(tls, monotonic() + seconds, signals)
             try:

@@ -16,11 +16,13 @@ from domain.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import TypeAlias
+    from collections.abc import Sequence
+    from typing import Protocol, TypeAlias
 
     from adapters.etcdv3.endpoint import Endpoint
 
+    Range: TypeAlias = tuple[bytes, bytes]
+    """(key, b"") for one key, (first, end) for the keys from `first` on and before `end`."""
     Row: TypeAlias = tuple[bytes, bytes, int]
     """Key, value, revision of its last change."""
 
@@ -58,6 +60,26 @@ class Tls(Value):
         return "Tls(…)"  # not the key
 
 
+class Question(Value):
+    """What a caller will want to know first: to sign in if there is a `user`, else `ranges`, asked with `token`.
+
+    It is asked of each endpoint to see which one lives, so it may be that the answer is here already when the caller
+    comes for it. It needs the whole cluster, as a server without one takes connections, too.
+    """
+
+    ranges: tuple[Range, ...]
+    token: str = ""
+    user: str = ""
+    password: str = ""
+
+    def __repr__(self) -> str:
+        return f"Question({self.ranges!r}, …)"  # neither the password nor the token
+
+
+ONE_KEY = Question(((b"\0", b""),))
+"""Whether we may read that key does not matter: a refusal is an answer."""
+
+
 class Outcome(Value):
     """What became of a guarded write.
 
@@ -80,11 +102,8 @@ class Transport(ABC):
         """A token for `token`."""
 
     @abstractmethod
-    def read(self, ranges: Sequence[tuple[bytes, bytes]], seconds: float) -> list[list[Row]]:
-        """Per range the rows in key order, all of one instant.
-
-        A range is (key, b"") for one key, (first, end) for the keys from `first` on and before `end`.
-        """
+    def read(self, ranges: Sequence[Range], seconds: float) -> list[list[Row]]:
+        """Per range the rows in key order, all of one instant."""
 
     @abstractmethod
     def create(self, key: bytes, value: bytes, seconds: float) -> Outcome:
@@ -104,9 +123,14 @@ class Transport(ABC):
 
 
 if TYPE_CHECKING:
-    Open: TypeAlias = Callable[[Sequence[Endpoint], Tls, float], Transport]
-    """Connects to whichever endpoint answers first, each getting a short start over the next one.
 
-    Within the given seconds, else `TransportError`: status UNAVAILABLE when each has refused (the text says how),
-    DEADLINE_EXCEEDED when none has answered.
-    """
+    class Open(Protocol):
+        """Connects to whichever endpoint answers first, each getting a short start over the next one.
+
+        Within the given seconds, else `TransportError`: status UNAVAILABLE when each has refused (the text says how),
+        DEADLINE_EXCEEDED when none has answered.
+        """
+
+        def __call__(
+            self, endpoints: Sequence[Endpoint], tls: Tls, seconds: float, question: Question = ONE_KEY
+        ) -> Transport: ...

@@ -17,13 +17,16 @@ _VARINT, _FIXED64, _DELIMITED, _FIXED32 = 0, 1, 2, 5
 _WRAP = 1 << 64
 
 
-def number(field: int, value: int) -> bytes:
-    """A field of an integer or boolean type; not of those that zigzag or have a fixed size."""
-    return _varint(field << 3) + _varint(value % _WRAP) if value else b""
+def number(field: int, value: int, *, present: bool = False) -> bytes:
+    """A field of an integer or boolean type; not of those that zigzag or have a fixed size.
+
+    One of a oneof or of a repetition is `present` even as its default.
+    """
+    return _varint(field << 3) + _varint(value % _WRAP) if value or present else b""
 
 
 def octets(field: int, value: bytes, *, present: bool = False) -> bytes:
-    """A field of bytes, string or message type. Inside a oneof, a repetition or for a message: `present` if empty."""
+    """A field of bytes, string or message type."""
     return _varint(field << 3 | _DELIMITED) + _varint(len(value)) + value if value or present else b""
 
 

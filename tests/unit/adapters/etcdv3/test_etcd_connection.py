@@ -32,13 +32,14 @@ class Played:
     def __init__(self, clock, *plays, refusals=(), sign_ins=()):
         self.clock = clock
         self.plays, self.refusals, self.sign_ins = list(plays), list(refusals), list(sign_ins)
-        self.opened, self.seconds, self.tokens = [], [], []
+        self.opened, self.questions, self.seconds, self.tokens = [], [], [], []
         self.closed = 0
         self.endpoint = A
         self.token = ""
 
-    def open(self, endpoints, tls, seconds):
+    def open(self, endpoints, tls, seconds, question):
         self.opened.append(endpoints)
+        self.questions.append(question)
         if self.refusals:
             raise self.refusals.pop(0)
         self.endpoint = endpoints[0]
