@@ -38,8 +38,8 @@ _STOPPED_BY_PIPE, _STOPPED_BY_KEYBOARD = 141, 130  # what a shell reports of a p
 
 
 def main(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> int:
-    """The exit code of `tortie <arguments>`."""
-    return run(arguments, environment, Container())
+    """The exit code of `tortie <arguments>`. It works on the well-known libraries unless TORTIE_TRANSPORT says else."""
+    return run(arguments, {"TORTIE_TRANSPORT": "library", **environment}, Container())
 
 
 def run(arguments: Sequence[str], environment: Mapping[str, str], container: Container) -> int:

@@ -112,17 +112,22 @@ def sqlite_datastore(path: str, clock: Clock, *, create: bool = False) -> Datast
 
 
 def etcd_datastore(environment: Mapping[str, str], clock: Clock, inline: Mapping[str, str]) -> Datastore:
-    """Settings are read, and complained about, before the library is loaded."""
+    """Settings are read, and complained about, before a library is loaded."""
     from adapters.etcdv3.datastore import EtcdDatastore
-    from adapters.etcdv3.load_etcd3 import load_etcd3
     from adapters.etcdv3.settings import read_settings
-    from adapters.linux.signals import Withheld
 
     settings = read_settings(lambda name: setting(environment, name), inline)
+    if not wants_library(environment):
+        from adapters.etcdv3.transport_lean import open_lean
+
+        return EtcdDatastore(settings, clock, open_lean)
+    from adapters.etcdv3.load_etcd3 import load_etcd3
+    from adapters.linux.signals import Withheld
+
     try:
         opener = load_etcd3(settings.tls, Withheld)
     except ImportError as error:
-        raise BadConfiguration(f'datastore type "etcdv3" needs the packages of the extra "etcd": {error}') from error
+        raise BadConfiguration(f'TORTIE_TRANSPORT "library" needs the packages of the extra "etcd": {error}') from error
     return EtcdDatastore(settings, clock, opener)
 
 
