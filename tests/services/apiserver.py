@@ -80,9 +80,15 @@ class Daemon:
         if self._process is not None and self._process.poll() is None:
             self._process.send_signal(number)
 
+    def pause(self) -> None:
+        """Nothing is answered once this has returned."""
+        self.send(signal.SIGSTOP)
+        while Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "TZ":
+            time.sleep(0.005)
+
     def kill(self, number: int = signal.SIGKILL) -> None:
-        self.send(signal.SIGCONT)
         self.send(number)
+        self.send(signal.SIGCONT)
         if self._process is not None:
             try:
                 self._process.wait(30)
@@ -97,7 +103,9 @@ class Daemon:
 class ApiServer(KubernetesServer):
     """A server of our own. `more` are options of kube-apiserver, such as `--audit-log-path=...`."""
 
-    def __init__(self, *more: str, controller_manager: bool = False, rbac: bool = True) -> None:
+    def __init__(
+        self, *more: str, controller_manager: bool = False, rbac: bool = True, address: str = "127.0.0.1"
+    ) -> None:
         self._undo = ExitStack()
         self._folder = Path(tempfile.mkdtemp(prefix="tortie-apiserver-", dir=_folder()))
         self._undo.callback(shutil.rmtree, self._folder, ignore_errors=True)
@@ -105,12 +113,14 @@ class ApiServer(KubernetesServer):
             programs = find_programs()
             self.authority = Authority(self._folder / "pki", "tortie test cluster")
             (self.port,) = free_ports(1)
+            self.address = address
             admin = self.client_certificate("admin", "system:masters")
-            super().__init__(f"https://127.0.0.1:{self.port}", self.authority.ca.read_bytes(), admin)
+            host = f"[{address}]" if ":" in address else address
+            ca = self.authority.ca.read_bytes()
+            super().__init__(f"https://{host}:{self.port}", ca, admin, accounts=controller_manager)
             self._key = self.authority.folder / "accounts.key"
             subprocess.run(["openssl", "genrsa", "-out", self._key, "2048"], check=True, capture_output=True)
             self.etcd = Etcd(within=self._folder)
-            self.accounts = controller_manager
             self.daemon = Daemon(
                 self._server_words(programs["kube-apiserver"], rbac, more), self._folder / "apiserver.log"
             )
@@ -137,8 +147,7 @@ class ApiServer(KubernetesServer):
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        if self._cluster is not None:
-            self.client.close()
+        super().__exit__()
         self._undo.close()
 
     def start(self) -> None:
@@ -151,7 +160,7 @@ class ApiServer(KubernetesServer):
         self.daemon.kill(number)
 
     def pause(self) -> None:
-        self.daemon.send(signal.SIGSTOP)
+        self.daemon.pause()
 
     def resume(self) -> None:
         self.daemon.send(signal.SIGCONT)
@@ -165,7 +174,7 @@ class ApiServer(KubernetesServer):
         return dict(zip(("client-certificate-data", "client-key-data"), encoded))
 
     def sign_token(self, namespace: str, account: str, *, seconds: int) -> str:
-        """A token of a service account that is there, with any life time, a negative one too."""
+        """A token of a service account that is there, with any life time: -120 has expired, -30 is still let pass."""
         uid = self.client.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}")["metadata"]["uid"]
         now = int(time.time())
         claims = {
@@ -187,13 +196,12 @@ class ApiServer(KubernetesServer):
         return self.daemon.log()
 
     def _server_words(self, program: str, rbac: bool, more: tuple[str, ...]) -> list[str]:
-        cert, key = self.authority.issue(
-            "kube-apiserver", "IP:127.0.0.1,IP:::1,DNS:localhost,DNS:kubernetes.default.svc"
-        )
+        hosts = f"IP:127.0.0.1,IP:::1,IP:{self.address},DNS:localhost,DNS:kubernetes.default.svc"
+        cert, key = self.authority.issue("kube-apiserver", hosts)
         options = {
             "etcd-servers": self.etcd.url,
-            "bind-address": "127.0.0.1",
-            "advertise-address": "127.0.0.1",
+            "bind-address": self.address,
+            "advertise-address": "127.0.0.1",  # of the family of service addresses; nobody reads it
             "endpoint-reconciler-type": "none",  # it would refuse to publish a loopback address
             "secure-port": self.port,
             "cert-dir": self._folder,
@@ -229,14 +237,11 @@ class ApiServer(KubernetesServer):
 
     def _is_ready(self) -> bool:
         """All hooks have run, and the namespaces that are always there are there."""
-        client = self.connect()
         try:
-            client.get("/readyz")
-            return all(client.find(f"/api/v1/namespaces/{name}") for name in ("default", "kube-system"))
+            self.client.get("/readyz")
+            return all(self.client.find(f"/api/v1/namespaces/{name}") for name in ("default", "kube-system"))
         except (OSError, Refused):
             return False
-        finally:
-            client.close()
 
     def _has_accounts(self) -> bool:
         return self.client.find("/api/v1/namespaces/default/serviceaccounts/default") is not None
@@ -253,16 +258,15 @@ def shared_apiserver(*, controller_manager: bool = False) -> Iterator[Kubernetes
         with ApiServer(controller_manager=controller_manager) as own:
             yield own
         return
-    server = from_kubeconfig(Path(named))
-    if found := server.cluster.calico():
-        raise RuntimeError(
-            f"TORTIE_TEST_KUBECONFIG: {server.url} has {len(found)} objects of Calico's. Tests would delete them"
-        )
-    try:
-        yield server
-    finally:
-        server.cluster.clear()
-        server.client.close()
+    with from_kubeconfig(Path(named)) as server:
+        if found := server.cluster.calico():
+            raise RuntimeError(
+                f"TORTIE_TEST_KUBECONFIG: {server.url} has {len(found)} objects of Calico's. Tests would delete them"
+            )
+        try:
+            yield server
+        finally:
+            server.cluster.clear()
 
 
 def _folder() -> Path | None:

@@ -96,7 +96,10 @@ class Cluster:
             self.client.create(path, one)
 
     def token(self, namespace: str, account: str, seconds: int = 3600) -> str:
-        """A token of a service account that is there, for at least 600 seconds; it ends with the account."""
+        """A token of a service account that is there, for at least 600 seconds.
+
+        It ends with the account; once used, though, the server remembers for ten seconds that it is good.
+        """
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
         asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
         answer = self.client.create(path, asked | {"spec": {"expirationSeconds": seconds}})

@@ -12,8 +12,9 @@ import json
 import os
 import ssl
 import tempfile
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import yaml
 
@@ -24,31 +25,33 @@ from services.kube_client import KubeClient, Object
 class KubernetesServer:
     """A server that somebody runs, at `url`, and its administrator: `client` and `cluster` act as such."""
 
-    def __init__(self, url: str, ca: bytes, admin: Object) -> None:
-        """`ca` is PEM, `admin` the `user` of a kubeconfig, with files named absolutely."""
-        self.url, self.ca, self.admin = url, ca, admin
-        self._cluster: Cluster | None = None
-        self.accounts = False
+    def __init__(self, url: str, ca: bytes, admin: Object, *, accounts: bool) -> None:
+        """`ca` is PEM, `admin` the `user` of a kubeconfig, with files named absolutely. `accounts`: see `Cluster`."""
+        self.url, self.ca, self.admin, self.accounts = url, ca, admin, accounts
+        self._clients: list[KubeClient] = []
+        self.client = self.connect()
 
-    @property
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        for one in self._clients:
+            one.close()
+
+    @cached_property
     def cluster(self) -> Cluster:
-        if self._cluster is None:
-            self._cluster = Cluster(self.connect(), accounts=self.accounts)
-        return self._cluster
-
-    @property
-    def client(self) -> KubeClient:
-        return self.cluster.client
+        return Cluster(self.client, accounts=self.accounts)
 
     def connect(self, token: str = "") -> KubeClient:
-        """A client of the administrator, or of the holder of a token ("-" for a stranger)."""
+        """A client of the administrator, or of the holder of a token ("-" for a stranger); closed with this object."""
         context = ssl.create_default_context(cadata=self.ca.decode())
         if not token:
             token = self.admin.get("token", "")
             with tempfile.TemporaryDirectory() as folder:
                 if pair := _pair(self.admin, Path(folder)):
                     context.load_cert_chain(*pair)
-        return KubeClient(self.url, context, token.removeprefix("-"))
+        self._clients.append(KubeClient(self.url, context, token.removeprefix("-")))
+        return self._clients[-1]
 
     def kubeconfig(
         self,
@@ -106,9 +109,8 @@ def from_kubeconfig(path: Path) -> KubernetesServer:
     context = named("context", config["current-context"])
     cluster, user = named("cluster", context["cluster"]), named("user", context["user"])
     inside = base64.b64decode(cluster.get("certificate-authority-data", ""))
-    server = KubernetesServer(cluster["server"], inside or Path(cluster["certificate-authority"]).read_bytes(), user)
-    server.accounts = True
-    return server
+    ca = inside or Path(cluster["certificate-authority"]).read_bytes()
+    return KubernetesServer(cluster["server"], ca, user, accounts=True)
 
 
 def _pair(user: Object, folder: Path) -> tuple[Path, Path] | None:
