@@ -27,7 +27,10 @@ def open_transport(settings: Settings, read: Callable[[], Settings], outside: Ou
     def renewed() -> Settings:
         return with_plugin(read(), outside)
 
-    del library  # there is no other yet
+    if not library:
+        from adapters.kubernetes.transport_lean import LeanTransport
+
+        return LeanTransport(complete, renewed)
     try:
         from adapters.kubernetes.transport_kubernetes import KubernetesTransport
     except ImportError as error:

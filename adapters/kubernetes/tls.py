@@ -27,6 +27,8 @@ _SYSTEM_AUTHORITIES = (
 _EXPIRED, _NOT_YET = 10, 9  # X509_V_ERR_…
 _UNKNOWN_ISSUER = (18, 19, 20, 21)
 _OTHER_HOST = (62, 64)
+_BROKEN = (_ssl.SSLEOFError, _ssl.SSLZeroReturnError, _ssl.SSLSyscallError)
+_BROKEN_REASONS = ("BAD_RECORD_MAC", "DECRYPT", "INTERNAL_ERROR", "UNEXPECTED_EOF")
 _FAULTS = (  # a part of OpenSSL's reason, and what an operator has to know
     ("CERTIFICATE_VERIFY_FAILED", "certificate problem: the server's certificate cannot be verified"),
     ("UNKNOWN_CA", "certificate problem: the server does not accept the client's certificate"),
@@ -60,9 +62,10 @@ def configure(context: Any, tls: Tls) -> None:
 
 def is_fault(error: BaseException) -> bool:
     """Whether the two sides cannot talk, as against a connection that broke."""
-    return isinstance(error, _ssl.SSLError) and not isinstance(
-        error, (_ssl.SSLEOFError, _ssl.SSLZeroReturnError, _ssl.SSLSyscallError)
-    )
+    if not isinstance(error, _ssl.SSLError) or isinstance(error, _BROKEN):
+        return False
+    reason = error.reason or ""
+    return not any(part in reason for part in _BROKEN_REASONS)
 
 
 def explain(error: Any) -> str:

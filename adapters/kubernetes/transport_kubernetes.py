@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from adapters.kubernetes.settings import Settings
     from adapters.kubernetes.transport import Request
 
+urllib3.disable_warnings(exceptions.InsecureRequestWarning)  # who switches verification off knows it
+
 _PIECE = 1 << 16
 _NOTHING_SENT = (exceptions.NewConnectionError, exceptions.ConnectTimeoutError, exceptions.NameResolutionError)
 

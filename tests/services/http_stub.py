@@ -161,7 +161,12 @@ class HttpStub:
         if self._context is None:
             return connection
         connection.settimeout(10)
-        wrapped = self._context.wrap_socket(connection, server_side=True)
+        try:
+            wrapped = self._context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+            wrapped.do_handshake()
+        except ssl.SSLError:
+            _hang_up(wrapped)
+            raise
         self._open.add(wrapped)
         subject = wrapped.getpeercert() or {}
         self.peer_certificates.append(str(dict(pair[0] for pair in subject.get("subject", ())).get("commonName", "")))  # type: ignore[misc,arg-type]
@@ -201,6 +206,9 @@ def read_request(connection: socket.socket, received: bytes, number: int) -> tup
     """One request, and what came behind it."""
     while b"\r\n\r\n" not in received:
         received += connection.recv(65536) or _end()
+        if received.startswith(b"\x16\x03"):  # TLS, which this is not
+            connection.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+            _end()
     head, _, received = received.partition(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
     method, target, _version = first.split(" ")
@@ -210,6 +218,16 @@ def read_request(connection: socket.socket, received: bytes, number: int) -> tup
         received += connection.recv(65536) or _end()
     body, received = received[:length], received[length:]
     return Asked(method, unquote(target), dict(pairs), pairs, body, number, bool(received)), received
+
+
+def _hang_up(connection: ssl.SSLSocket) -> None:
+    """So that an alert that was sent arrives: a close with unread octets would overtake it."""
+    plain = socket.socket(fileno=connection.detach())
+    plain.shutdown(socket.SHUT_WR)
+    plain.settimeout(2)
+    with suppress(OSError), plain:
+        while plain.recv(65536):
+            pass
 
 
 def _end() -> bytes:
