@@ -34,10 +34,11 @@ class Container(containers.DeclarativeContainer):
     log = providers.Singleton(CallLog, "tortie")
     clock = providers.Singleton(wiring.clock)
     exported = providers.Singleton(wiring.exported, netconf, environment)
+    servers = providers.Singleton(wiring.api_servers, netconf, exported, clock)
     datastore = providers.Singleton(
-        wiring.datastore, exported, netconf.provided.sqlite_path, clock, create=create, inline=inline
+        wiring.datastore, exported, netconf.provided.sqlite_path, clock, servers, create=create, inline=inline
     )
-    cluster = providers.Singleton(wiring.cluster)
+    cluster = providers.Singleton(wiring.cluster, netconf, exported, servers)
     dataplane = providers.Singleton(wiring.dataplane, netconf, clock, log, exported)
     node = providers.Singleton(wiring.node)
     lock = providers.Singleton(wiring.lock, netconf.provided.ipam_lock_file, clock, log)

@@ -18,8 +18,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from adapters.grpc.transport import Transport as GrpcTransport
     from adapters.linux.netlink_transports import NetlinkLoader
     from domain.cni.netconf import NetConf
+    from entrypoints.wiring_kubernetes import ApiServers
     from ports.clock import Clock
     from ports.cluster import Cluster
     from ports.dataplane import Dataplane
@@ -39,9 +41,10 @@ def open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runt
     """The ports of one plugin call."""
     timepiece = clock()
     environment = exported(netconf, environ)
+    servers = api_servers(netconf, environment, timepiece)
     runtime = Runtime(
-        datastore=lambda: datastore(environment, netconf.sqlite_path, timepiece),
-        cluster=cluster,
+        datastore=lambda: datastore(environment, netconf.sqlite_path, timepiece, servers),
+        cluster=lambda: cluster(netconf, environment, servers),
         dataplane=lambda: dataplane(netconf, timepiece, log, environment),
         ipam_plugin=lambda: ipam_plugin(netconf, environment, runtime),
         node=node,
@@ -79,10 +82,24 @@ def setting(environment: Mapping[str, str], name: str) -> str:
     return environment.get(f"CALICO_{name}", environment.get(name, ""))
 
 
-def datastore(
+def api_servers(netconf: NetConf, environment: Mapping[str, str], clock: Clock) -> ApiServers:
+    """Cheap: opens nothing."""
+    from entrypoints.wiring_kubernetes import ApiServers
+
+    return ApiServers(
+        netconf,
+        environment,
+        lambda name: setting(environment, name),
+        clock,
+        library=lambda: wants_library(environment),
+    )
+
+
+def datastore(  # noqa: PLR0913 - one parameter per thing that a type of datastore may need
     environment: Mapping[str, str],
     sqlite_path: str,
     clock: Clock,
+    servers: ApiServers,
     *,
     create: bool = False,
     inline: Mapping[str, str] = NO_INLINE,
@@ -100,8 +117,7 @@ def datastore(
     if type == "etcdv3":
         return etcd_datastore(environment, clock, inline)
     if type == "kubernetes":
-        known = '"datastore_type": "etcdv3" or "sqlite"'
-        raise BadConfiguration(f'datastore type "{type}" is not part of this build; set {known}')
+        return servers.datastore()
     raise Refused(f"unknown datastore type: {type}")
 
 
@@ -131,7 +147,12 @@ def etcd_datastore(environment: Mapping[str, str], clock: Clock, inline: Mapping
     return EtcdDatastore(settings, clock, opener)
 
 
-def cluster() -> Cluster:
+def cluster(netconf: NetConf, environment: Mapping[str, str], servers: ApiServers) -> Cluster:
+    """What the configuration names, else the cluster that this process is a pod of."""
+    kubernetes, policy = netconf.kubernetes, netconf.policy
+    named = kubernetes.kubeconfig or kubernetes.k8s_api_root or policy.k8s_api_root
+    if named or environment.get("KUBERNETES_SERVICE_HOST"):
+        return servers.cluster()
     from adapters.linux.cluster_absent import AbsentCluster
 
     return AbsentCluster()
@@ -148,7 +169,7 @@ def wants_library(environment: Mapping[str, str]) -> bool:
 def dataplane(netconf: NetConf, clock: Clock, log: Log, environment: Mapping[str, str]) -> Dataplane:
     """By `dataplane_options.type`: absent is this system's own."""
     if netconf.dataplane_type == "grpc":
-        return grpc_dataplane(netconf.dataplane_options, clock, log)
+        return grpc_dataplane(netconf.dataplane_options, clock, log, environment)
     if netconf.dataplane_type is not None:
         raise Refused(f"invalid dataplane type: {netconf.dataplane_type}")
     from adapters.linux.dataplane import LinuxDataplane
@@ -171,17 +192,26 @@ def netlink(environment: Mapping[str, str]) -> NetlinkLoader:
     return load_pyroute2
 
 
-def grpc_dataplane(options: Mapping[str, str], clock: Clock, log: Log) -> Dataplane:
+def grpc_dataplane(options: Mapping[str, str], clock: Clock, log: Log, environment: Mapping[str, str]) -> Dataplane:
     """The service that listens at the option `socket`."""
     socket = options.get("socket")
     if not socket:
         raise Refused("GRPC dataplane socket not configured")
     from adapters.grpc.dataplane import GrpcDataplane
-    from adapters.grpc.transport_grpcio import GrpcioTransport
     from adapters.linux.namespaces import is_own_namespace
+
+    return GrpcDataplane(options, _grpc_transport(socket, environment), is_own_namespace, clock, log)
+
+
+def _grpc_transport(socket: str, environment: Mapping[str, str]) -> GrpcTransport:
+    if not wants_library(environment):
+        from adapters.grpc.transport_lean import LeanTransport
+
+        return LeanTransport(socket)
+    from adapters.grpc.transport_grpcio import GrpcioTransport
     from adapters.linux.signals import Withheld
 
-    return GrpcDataplane(options, GrpcioTransport(socket, Withheld), is_own_namespace, clock, log)
+    return GrpcioTransport(socket, Withheld)
 
 
 def ipam_plugin(netconf: NetConf, environment: Mapping[str, str], runtime: Runtime) -> IpamPlugin:

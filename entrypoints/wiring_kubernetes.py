@@ -1,0 +1,84 @@
+"""The kube-apiservers that one call uses: the datastore's, which goes by the environment, and the pods', which goes by
+the network configuration. Most often they are one, and then one connection serves both, and what one has just read
+the other need not read again.
+
+Invariant: nothing is read or opened before it is first asked for.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapters.kubernetes.api import Api
+    from adapters.kubernetes.outside import Outside, Program
+    from adapters.kubernetes.settings import Settings
+    from domain.cni.netconf import NetConf
+    from ports.clock import Clock
+    from ports.cluster import Cluster
+    from ports.datastore import Datastore
+
+
+class ApiServers:
+    """`setting` reads one setting of the environment; `library` asks for the transport on the `kubernetes` package."""
+
+    def __init__(
+        self,
+        netconf: NetConf,
+        environment: Mapping[str, str],
+        setting: Callable[[str], str],
+        clock: Clock,
+        *,
+        library: Callable[[], bool],
+    ) -> None:
+        self._netconf = netconf
+        self._environment = environment
+        self._setting = setting
+        self._clock = clock
+        self._library = library
+        self._open: list[tuple[Settings, Api]] = []
+
+    def datastore(self) -> Datastore:
+        from adapters.kubernetes.datastore import KubernetesDatastore
+        from adapters.kubernetes.settings import read_datastore_settings
+
+        inline = self._setting("KUBECONFIG_INLINE")  # what an operator's configuration file may have
+        api = self._api(lambda outside: read_datastore_settings(self._setting, outside, inline))
+        group = self._setting("CALICO_API_GROUP")
+        prefixes = self._environment.get("FELIX_INTERFACEPREFIX", "")
+        return KubernetesDatastore(api, self._clock, group=group, host_prefix=prefixes)
+
+    def cluster(self) -> Cluster:
+        from adapters.kubernetes.cluster import KubernetesCluster
+        from adapters.kubernetes.settings import read_pod_settings
+
+        return KubernetesCluster(self._api(lambda outside: read_pod_settings(self._netconf, outside)))
+
+    def _api(self, read: Callable[[Outside], Settings]) -> Api:
+        """The one there is already to the same server as the same user, else a new one."""
+        from adapters.kubernetes.api import Api
+        from adapters.kubernetes.open_transport import open_transport
+
+        outside = self._outside()
+        settings = read(outside)
+        for known, api in self._open:
+            if settings.same_connection(known):
+                return api
+        transport = open_transport(settings, lambda: read(outside), outside, library=self._library())
+        api = Api(transport, self._clock)
+        self._open.append((settings, api))
+        return api
+
+    def _outside(self) -> Outside:
+        from adapters.kubernetes.outside import Outside
+
+        def run(program: Program, seconds: float) -> tuple[int, bytes]:
+            from adapters.linux.child_process import Command
+            from adapters.linux.child_process import run as run_command
+
+            command = Command(program.path, program.environment, b"", program.path, program.arguments)
+            finished = run_command(command, self._clock.deadline(seconds), self._clock)
+            return finished.status, finished.stdout
+
+        return Outside(self._environment, self._clock.now, self._clock.sleep, run)
