@@ -12,6 +12,7 @@ from __future__ import annotations
 import _thread
 import os
 
+from adapters.grpc.target import without_passthrough
 from adapters.grpc.transport import DEADLINE_EXCEEDED, CallFailed, Transport
 
 TYPE_CHECKING = False
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 _SLICE = 0.05  # seconds between two chances for termination signals
 _GRACE = 1.0  # seconds that the library may take to notice that the time is over
-_PASSTHROUGH = "passthrough:"  # a scheme of Go's library: no name resolution of gRPC's own
 _OPTIONS = (("grpc.enable_retries", 0), ("grpc.enable_http_proxy", 0))
 
 
@@ -42,7 +42,7 @@ class GrpcioTransport(Transport):
     """`target` is spelled as for Go's library: `unix:///path`, `host:port`, or a scheme that both libraries know."""
 
     def __init__(self, target: str, withheld: Callable[[], Withheld]) -> None:
-        self._target = native_target(target)
+        self._target = without_passthrough(target)
         self._withheld = withheld
 
     def call(self, method: str, request: bytes, seconds: float) -> bytes:
@@ -55,14 +55,6 @@ class GrpcioTransport(Transport):
                 return _outcome(future)
             finally:
                 channel.close()
-
-
-def native_target(target: str) -> str:
-    """The target as the C library spells it: it has no `passthrough`, and resolves `host:port` by itself."""
-    if not target.startswith(_PASSTHROUGH):
-        return target
-    rest = target.removeprefix(_PASSTHROUGH)
-    return rest.removeprefix("//").partition("/")[2] if rest.startswith("//") else rest
 
 
 def _open(target: str) -> grpc.Channel:

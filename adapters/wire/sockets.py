@@ -96,6 +96,8 @@ def connect_unix(path: str) -> Work[Stream]:
 
 def look_up(host: str, port: int) -> Work[list[Address]]:
     """At least one address. `Fault` with the resolver's reason."""
+    if not 0 <= port < 65536:
+        raise Fault(f"lookup {host}: there is no port {port}")
     try:
         return _resolve(host, port, _socket.AI_NUMERICHOST | _socket.AI_NUMERICSERV)
     except (OSError, ValueError):

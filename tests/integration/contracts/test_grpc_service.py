@@ -1,4 +1,7 @@
-"""The gRPC dataplane against real services: each way to name one, and each way in which one can let us down."""
+"""The gRPC dataplane against real services: each way to name one, and each way in which one can let us down.
+
+All of it over both transports.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,9 @@ from pathlib import Path
 import pytest
 
 from adapters.grpc.dataplane import GrpcDataplane
-from adapters.grpc.transport import DEADLINE_EXCEEDED, UNAVAILABLE, CallFailed
+from adapters.grpc.transport import DEADLINE_EXCEEDED, UNAVAILABLE, CallFailed, Transport
 from adapters.grpc.transport_grpcio import GrpcioTransport
+from adapters.grpc.transport_lean import LeanTransport
 from adapters.linux.clock import SystemClock
 from adapters.linux.namespaces import is_own_namespace
 from adapters.linux.signals import Withheld
@@ -60,13 +64,43 @@ def service(path: str):
         yield service
 
 
-def dataplane(target: str) -> GrpcDataplane:
+class OverGrpcio:
+    """`transport` makes one; `loading` is code that makes one of a `target`."""
+
+    loading = (
+        "from adapters.grpc.transport_grpcio import GrpcioTransport\n"
+        "from adapters.linux.signals import Withheld\n"
+        "transport = GrpcioTransport(target, Withheld)"
+    )
+
+    @staticmethod
+    def transport(target: str) -> Transport:
+        return GrpcioTransport(target, Withheld)
+
+
+class OverSockets:
+    loading = "from adapters.grpc.transport_lean import LeanTransport\ntransport = LeanTransport(target)"
+
+    @staticmethod
+    def transport(target: str) -> Transport:
+        return LeanTransport(target)
+
+
+Way = type[OverGrpcio] | type[OverSockets]
+
+
+@pytest.fixture(params=[OverGrpcio, OverSockets])
+def way(request: pytest.FixtureRequest) -> Way:
+    return request.param
+
+
+def dataplane(way: Way, target: str) -> GrpcDataplane:
     options = {"type": "grpc", "socket": target, "extra": "option"}
-    return GrpcDataplane(options, GrpcioTransport(target, Withheld), is_own_namespace, SystemClock(), RecordingLog())
+    return GrpcDataplane(options, way.transport(target), is_own_namespace, SystemClock(), RecordingLog())
 
 
-def connect(target: str, seconds: float = 20.0) -> Connected:
-    return dataplane(target).connect(ATTACHMENT, SystemClock().deadline(seconds))
+def connect(way: Way, target: str, seconds: float = 20.0) -> Connected:
+    return dataplane(way, target).connect(ATTACHMENT, SystemClock().deadline(seconds))
 
 
 @contextmanager
@@ -82,102 +116,106 @@ def signals_from_elsewhere(*delays: float):
 
 @pytest.mark.parametrize("listen", ["unix", "127.0.0.1:0", "[::1]:0"])
 @pytest.mark.parametrize("scheme", ["", "passthrough:///"])
-def test_a_service_is_reached_by_path_or_by_address(path: str, listen: str, scheme: str) -> None:
+def test_a_service_is_reached_by_path_or_by_address(way: Way, path: str, listen: str, scheme: str) -> None:
     """CNI-017"""
     with DataplaneService(path if listen == "unix" else listen) as service:
-        assert connect(scheme + service.target) == Connected("cali1", MAC, (V4, V6))
-        dataplane(scheme + service.target).disconnect("/run/netns/n", "eth0", SystemClock().deadline(20))
+        assert connect(way, scheme + service.target) == Connected("cali1", MAC, (V4, V6))
+        dataplane(way, scheme + service.target).disconnect("/run/netns/n", "eth0", SystemClock().deadline(20))
         assert service.methods() == ["Add", "Del"]
 
 
-def test_a_host_name_is_resolved() -> None:
+def test_a_host_name_is_resolved(way: Way) -> None:
     with DataplaneService("127.0.0.1:0") as service:
-        connect(service.target.replace("127.0.0.1", "localhost"))
+        connect(way, service.target.replace("127.0.0.1", "localhost"))
 
 
-def test_no_proxy_is_asked_for_a_service_of_this_host(path: str) -> None:
+def test_no_proxy_is_asked_for_a_service_of_this_host(way: Way, path: str) -> None:
     with DataplaneService("127.0.0.1:0") as service:
         proxies = dict.fromkeys(("http_proxy", "https_proxy", "grpc_proxy"), "http://127.0.0.1:1")
-        in_a_process_of_its_own(service.target, "", **proxies)
+        in_a_process_of_its_own(way, service.target, "", **proxies)
 
 
-def test_a_field_that_a_library_of_ours_does_not_know_does_no_harm(service: DataplaneService) -> None:
-    answer = GrpcioTransport(service.target, Withheld).call(ADD, b"\xfa\x3e\x01x", 5.0)
+def test_a_field_that_a_library_of_ours_does_not_know_does_no_harm(way: Way, service: DataplaneService) -> None:
+    answer = way.transport(service.target).call(ADD, b"\xfa\x3e\x01x", 5.0)
     assert answer.startswith(b"\x08\x01")
 
 
-def test_a_refusal_and_a_status_are_told_from_each_other(service: DataplaneService) -> None:
+def test_a_refusal_and_a_status_are_told_from_each_other(way: Way, service: DataplaneService) -> None:
     """CNI-020"""
     service.answer(Add="fail:no room")
     with pytest.raises(Refused, match=r"^grpc dataplane error: no room$"):
-        connect(service.target)
+        connect(way, service.target)
     service.answer(Add="status:FAILED_PRECONDITION:not yet")
     with pytest.raises(Refused, match=r"^rpc error: code = FailedPrecondition desc = not yet$"):
-        connect(service.target)
+        connect(way, service.target)
     assert service.methods() == ["Add", "Add"]
 
 
-def test_a_method_that_a_service_lacks(service: DataplaneService) -> None:
+def test_a_method_that_a_service_lacks(way: Way, service: DataplaneService) -> None:
     with pytest.raises(CallFailed, match="code = Unimplemented"):
-        GrpcioTransport(service.target, Withheld).call("/cni.CniDataplane/Check", b"", 5.0)
+        way.transport(service.target).call("/cni.CniDataplane/Check", b"", 5.0)
 
 
 @pytest.mark.parametrize("target", ["unix", "127.0.0.1:1", "no-such-host.invalid:1", "no target at all"])
-def test_a_service_that_is_not_there_is_told_at_once(path: str, target: str) -> None:
+def test_a_service_that_is_not_there_is_told_at_once(way: Way, path: str, target: str) -> None:
     """CNI-016"""
     target = path if target == "unix" else target
     started = time.monotonic()
     with pytest.raises(Unavailable) as unavailable:
-        connect(target)
+        connect(way, target)
     assert str(unavailable.value).startswith("rpc error: code = Unavailable desc = ")
     assert str(unavailable.value).endswith(f" (gRPC dataplane {target})")
     assert time.monotonic() - started < 3.0
     assert not Path(path.removeprefix("unix://")).exists()
 
 
-def test_a_service_that_hangs_is_left_when_the_time_is_over_and_the_add_taken_back(service: DataplaneService) -> None:
+def test_a_service_that_hangs_is_left_when_the_time_is_over_and_the_add_taken_back(
+    way: Way, service: DataplaneService
+) -> None:
     service.answer(Add="hang")
     started = time.monotonic()
     with pytest.raises(Expired, match=f"waiting for gRPC dataplane {service.target}"):
-        connect(service.target, seconds=0.5)
+        connect(way, service.target, seconds=0.5)
     assert 0.4 < time.monotonic() - started < 2.0
     assert service.methods() == ["Add", "Del"]
 
 
-def test_a_service_that_accepts_and_says_nothing(path: str) -> None:
+def test_a_service_that_accepts_and_says_nothing(way: Way, path: str) -> None:
     listener = socket.socket(socket.AF_UNIX)
     with listener:
         listener.bind(path.removeprefix("unix://"))
         listener.listen()
         started = time.monotonic()
         with pytest.raises(CallFailed) as failed:
-            GrpcioTransport(path, Withheld).call(ADD, b"", 0.5)
+            way.transport(path).call(ADD, b"", 0.5)
         assert failed.value.code in (DEADLINE_EXCEEDED, UNAVAILABLE)
         assert time.monotonic() - started < 2.0
 
 
-def test_a_service_that_dies_in_the_middle_of_a_call(service: DataplaneService) -> None:
+def test_a_service_that_dies_in_the_middle_of_a_call(way: Way, service: DataplaneService) -> None:
     service.answer(Add="die")
     with pytest.raises(Unavailable, match="code = Unavailable"):
-        connect(service.target)
+        connect(way, service.target)
 
 
-def test_a_signal_ends_the_wait_and_takes_the_add_back(service: DataplaneService, terminable: None) -> None:
+def test_a_signal_ends_the_wait_and_takes_the_add_back(way: Way, service: DataplaneService, terminable: None) -> None:
     """L07; the second signal does not disturb the taking back."""
     service.answer(Add="hang")
     started = time.monotonic()
     with signals_from_elsewhere(0.3, 0.05, 0.05), pytest.raises(Terminated):
-        connect(service.target)
+        connect(way, service.target)
     assert time.monotonic() - started < 2.0
     assert service.methods() == ["Add", "Del"]
 
 
-def test_signals_that_change_nothing_any_more_do_not_end_a_call(service: DataplaneService, terminable: None) -> None:
+def test_signals_that_change_nothing_any_more_do_not_end_a_call(
+    way: Way, service: DataplaneService, terminable: None
+) -> None:
     """Undo must not be torn apart."""
     signal.signal(signal.SIGTERM, lambda *_: None)
     service.answer(Del="hang")
     with signals_from_elsewhere(0.1, 0.1), pytest.raises(Expired):
-        dataplane(service.target).disconnect("/run/netns/n", "eth0", SystemClock().deadline(0.6))
+        dataplane(way, service.target).disconnect("/run/netns/n", "eth0", SystemClock().deadline(0.6))
     assert service.methods() == ["Del"]
 
 
@@ -193,22 +231,22 @@ for task in set(os.listdir('/proc/self/task')) - {str(os.getpid())}:
 """
     masks: list[str] = []
     for _ in range(10):  # threads that are idle may have ended before we look
-        masks += in_a_process_of_its_own(service.target, report).split()
+        masks += in_a_process_of_its_own(OverGrpcio, service.target, report).split()
     assert masks
     assert all(int(mask, 16) >> (signal.SIGTERM - 1) & 1 for mask in masks), masks
 
 
-def test_a_call_leaves_no_connection(service: DataplaneService) -> None:
+def test_a_call_leaves_no_connection(way: Way, service: DataplaneService) -> None:
     """G14"""
 
     def sockets() -> int:
         names = [os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if entry.exists()]
         return len([name for name in names if name.startswith("socket:")])
 
-    connect(service.target)
+    connect(way, service.target)
     before = sockets()
     for _ in range(10):
-        connect(service.target)
+        connect(way, service.target)
     gc.collect()
     started = time.monotonic()
     while sockets() > before and time.monotonic() - started < 5:
@@ -216,20 +254,18 @@ def test_a_call_leaves_no_connection(service: DataplaneService) -> None:
     assert sockets() <= before
 
 
-def test_programs_started_afterwards_inherit_nothing(service: DataplaneService) -> None:
+def test_programs_started_afterwards_inherit_nothing(way: Way, service: DataplaneService) -> None:
     """A delegated IPAM plugin may run after a call: undo does that."""
     report = "import os; print([n for n in os.listdir('/proc/self/fd') if int(n) > 2 and os.path.exists('/dev/fd/' + n)"
     report += " and os.get_inheritable(int(n))])"
-    assert in_a_process_of_its_own(service.target, report) == "[]\n"
+    assert in_a_process_of_its_own(way, service.target, report) == "[]\n"
 
 
-def in_a_process_of_its_own(target: str, then: str, **environment: str) -> str:
+def in_a_process_of_its_own(way: Way, target: str, then: str, **environment: str) -> str:
     """What it prints after a call that succeeds."""
     script = (
-        f"import sys; sys.path[:0] = [{str(ROOT)!r}]\n"
-        "from adapters.grpc.transport_grpcio import GrpcioTransport\n"
-        "from adapters.linux.signals import Withheld\n"
-        f"GrpcioTransport({target!r}, Withheld).call({ADD!r}, b'', 5.0)\n{then}"
+        f"import sys; sys.path[:0] = [{str(ROOT)!r}]\ntarget = {target!r}\n"
+        f"{way.loading}\ntransport.call({ADD!r}, b'', 5.0)\n{then}"
     )
     words = [sys.executable, "-c", script]
     return subprocess.run(words, env=environment, check=True, timeout=60, capture_output=True, text=True).stdout

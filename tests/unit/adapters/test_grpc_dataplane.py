@@ -6,8 +6,8 @@ import pytest
 
 from adapters.grpc import cni_dataplane_pb2 as wire
 from adapters.grpc.dataplane import CALL_BUDGET, GrpcDataplane
+from adapters.grpc.target import Target, parse_target, without_passthrough
 from adapters.grpc.transport import CallFailed, Transport
-from adapters.grpc.transport_grpcio import native_target
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
 from domain.ipam.address import Cidr
@@ -216,4 +216,24 @@ def test_the_own_namespace_is_still_recognised(world):
     ],
 )
 def test_targets_are_spelled_as_for_the_original(written, native):
-    assert native_target(written) == native
+    assert without_passthrough(written) == native
+
+
+@pytest.mark.parametrize(
+    ("written", "target", "authority"),
+    [
+        ("unix:///run/s.sock", Target(path="/run/s.sock"), "localhost"),
+        ("unix:s.sock", Target(path="s.sock"), "localhost"),
+        ("unix-abstract:name", Target(path="\0name"), "localhost"),
+        ("127.0.0.1:9000", Target(host="127.0.0.1", port=9000), "127.0.0.1:9000"),
+        ("[::1]:9000", Target(host="::1", port=9000), "[::1]:9000"),
+        ("::1", Target(host="::1", port=443), "[::1]:443"),
+        ("host", Target(host="host", port=443), "host:443"),
+        ("dns:///host:9000", Target(host="host", port=9000), "host:9000"),
+        ("passthrough:///host:9000", Target(host="host", port=9000), "host:9000"),
+        ("no target at all", Target(host="no target at all", port=443), "no target at all:443"),
+    ],
+)
+def test_targets_are_read_as_by_the_original(written, target, authority):
+    assert parse_target(written) == target
+    assert target.authority == authority
