@@ -39,17 +39,21 @@ def _shown(value: object) -> str:
 
 
 class CallLog(Log):
-    """`component` goes before the source file's name: `cni-plugin` or `ipam`, as in the original."""
+    """`component` goes before the source file's name: `cni-plugin` or `ipam`, as in the original. `default` is the
+    level unless the configuration names one.
+    """
 
-    def __init__(self, component: str, descriptor: int = 2) -> None:
+    def __init__(self, component: str, descriptor: int = 2, default: str = "info") -> None:
         self._component = component
         self._descriptor = descriptor
-        self._least = _INFO
+        self._default = default
+        self._least = _LEVELS.get(default, _INFO)
+        self._always: dict[str, object] = {}
         self._file: LogFile | None = None
 
     def configure(self, netconf: PluginConf) -> None:
         """Level and file as the configuration wants them."""
-        self._least = _LEVELS.get(netconf.log_level.lower(), _INFO)
+        self._least = _LEVELS.get(netconf.log_level.lower() or self._default, _INFO)
         if not netconf.log_file_path:
             return
         from entrypoints.log_file import Limits, LogFile
@@ -59,6 +63,10 @@ class CallLog(Log):
             self._file = LogFile(netconf.log_file_path, limits)
         except (OSError, ValueError, RecursionError) as error:  # ValueError: a zero byte in the path
             self.error("Cannot write the log file", path=netconf.log_file_path, error=error)
+
+    def always(self, **fields: object) -> None:
+        """Fields that every later record has."""
+        self._always.update(fields)
 
     def debug(self, message: str, **fields: object) -> None:
         self._record(_DEBUG, message, fields)
@@ -89,6 +97,7 @@ class CallLog(Log):
         date = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now // 1000))
         head = f"{date}.{now % 1000:03d} [{_NAMES[level]}][{os.getpid()}] {self._component}/{place}: "
         one_line = message.replace("\r", "\\r").replace("\n", "\\n")
+        fields = {**self._always, **fields}
         tail = "".join([f" {key}={_shown(fields[key])}" for key in sorted(fields)])
         return (head + one_line + tail + "\n").encode("utf-8", "replace")
 

@@ -51,4 +51,7 @@ class IpamPlugin(ABC):
         """Run GC: release what belongs to none of the attachments that the configuration names. Fine without any."""
 
     def status(self, call: IpamCall, deadline: Deadline) -> None:  # noqa: B027 - as above
-        """Run STATUS: refuse when an `add` could not succeed now. A plugin without that verb is ready."""
+        """Run STATUS: Refused when an `add` could not succeed now, with code 50 if the plugin cannot be found at all.
+
+        A plugin without that verb is ready.
+        """

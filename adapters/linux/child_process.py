@@ -34,12 +34,13 @@ _REAPING = 2.0  # seconds for a killed child to vanish; only a hung file system 
 
 
 class Command(Value):
-    """`path` is run without arguments. `waited_for` names it in `ports.errors.Expired`."""
+    """`arguments` are those after the program's own name. `waited_for` names it in `ports.errors.Expired`."""
 
     path: str
     environment: Mapping[str, str]
     stdin: bytes
     waited_for: str
+    arguments: tuple[str, ...] = ()
 
 
 class Finished(Value):
@@ -256,7 +257,7 @@ def _become(command: Command, ends: tuple[int, int, int, int], settle: Callable[
         for target in range(3):
             os.dup2(ends[target], target)
         settle()
-        os.execve(command.path, [command.path], command.environment)  # noqa: S606 - no shell is the point
+        os.execve(command.path, [command.path, *command.arguments], command.environment)  # noqa: S606 - no shell is the point
     except OSError as error:
         failure = error.errno or _EINVAL
     finally:

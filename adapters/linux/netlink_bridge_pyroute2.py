@@ -10,6 +10,7 @@ from socket import AF_BRIDGE
 
 from adapters.linux.netlink import KernelError
 from adapters.linux.netlink_bridge import (
+    OPERATIONAL_STATES,
     BridgeNetlink,
     KernelAddress,
     KernelPort,
@@ -28,7 +29,9 @@ _NO_DAD, _DUPLICATE, _TENTATIVE = 0x02, 0x08, 0x40  # IFA_F_…
 _GLOBAL = 0  # RT_SCOPE_UNIVERSE
 _PVID, _UNTAGGED = 2, 4  # BRIDGE_VLAN_INFO_…
 _VLANS = 2  # RTEXT_FILTER_BRVLAN
-_LEAST_WITH_BROADCAST = 30  # the longest IPv4 prefix that leaves room for a broadcast address
+# The library spells the states without their hyphens.
+_STATES = {state.replace("-", "").upper(): state for state in OPERATIONAL_STATES}
+_LONGEST_WITH_BROADCAST = 30  # the longest IPv4 prefix that leaves room for a broadcast address
 
 
 class Pyroute2BridgeNetlink(Pyroute2Netlink, BridgeNetlink):
@@ -84,7 +87,7 @@ class Pyroute2BridgeNetlink(Pyroute2Netlink, BridgeNetlink):
 
     def assign_address(self, index: int, address: Cidr, *, settled: bool) -> None:
         fields: dict[str, object] = {}
-        if address.version == V4 and address.length <= _LEAST_WITH_BROADCAST:
+        if address.version == V4 and address.length <= _LONGEST_WITH_BROADCAST:
             fields["broadcast"] = str(Address(V4, address.network.end - 1))
         elif address.version != V4 and settled:
             fields["flags"] = _NO_DAD
@@ -155,7 +158,7 @@ def _read_port(message: Any) -> KernelPort:
         peer_index=message.get_attr("IFLA_LINK") or 0,
         peer_namespace=message.get_attr("IFLA_LINK_NETNSID"),
         master=message.get_attr("IFLA_MASTER") or 0,
-        state=message.get_attr("IFLA_OPERSTATE", "").lower().replace("_", "-"),
+        state=_STATES.get(message.get_attr("IFLA_OPERSTATE"), "unknown"),
         alias=message.get_attr("IFLA_IFALIAS") or "",
         promiscuous=bool(message["flags"] & _PROMISCUOUS),
         hairpin=bool(as_port and as_port.get_attr("IFLA_BRPORT_MODE")),

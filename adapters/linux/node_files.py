@@ -63,7 +63,7 @@ class NodeFiles(Node):
         try:
             if directory:
                 make_directory(directory)
-            _replace(path, os.path.join(directory, f".tortie-{os.getpid()}"), text.encode("utf-8", "replace"))
+            replace_file(path, text.encode("utf-8", "replace"))
         except (OSError, ValueError) as error:
             raise Unavailable(f"open {path}: {reason(error)}") from error
 
@@ -86,7 +86,9 @@ def _read_whole(fd: int) -> bytes:
     return data
 
 
-def _replace(path: str, temporary: str, data: bytes) -> None:
+def replace_file(path: str, data: bytes, *, durable: bool = True) -> None:
+    """Replace it whole, mode 0600. With `durable` it outlives a power failure from now on. OSError."""
+    temporary = os.path.join(os.path.dirname(path), f".tortie-{os.getpid()}")
     try:
         fd = os.open(temporary, _CREATE, _FILE_MODE)
     except FileExistsError:  # left by a killed process of the same number
@@ -98,14 +100,16 @@ def _replace(path: str, temporary: str, data: bytes) -> None:
             view = memoryview(data)
             while view:
                 view = view[os.write(fd, view) :]
-            os.fsync(fd)
+            if durable:
+                os.fsync(fd)
         finally:
             os.close(fd)
         os.rename(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
-    _sync_directory(os.path.dirname(path) or ".")
+    if durable:
+        _sync_directory(os.path.dirname(path) or ".")
 
 
 def _sync_directory(path: str) -> None:

@@ -14,7 +14,7 @@ import sys
 from adapters.linux.child_process import Command, Finished, dies_with_us, run
 from adapters.linux.errno_text import reason
 from adapters.linux.plugin_path import find_plugin
-from domain.cni.errors import CniError
+from domain.cni.errors import INCOMPATIBLE_VERSION, INVALID_ENVIRONMENT, NOT_AVAILABLE, CniError
 from domain.cni.go_quote import go_quoted
 from domain.json_text import parse
 from ports.errors import Expired, Refused
@@ -64,6 +64,27 @@ class ExecutedIpamPlugin(IpamPlugin):
         """DEL, the only way back that the CNI specification has: it releases all that the container holds."""
         self._run("DEL", call, deadline)
 
+    def collect(self, call: IpamCall, deadline: Deadline) -> None:
+        self._run_if_known("GC", call, deadline)
+
+    def status(self, call: IpamCall, deadline: Deadline) -> None:
+        try:
+            find_plugin(call.netconf.ipam.type, call.request.path)
+        except Refused as error:
+            raise Refused(str(error), NOT_AVAILABLE) from error
+        self._run_if_known("STATUS", call, deadline)
+
+    def _run_if_known(self, verb: str, call: IpamCall, deadline: Deadline) -> None:
+        """Plugins older than CNI 1.1 refuse the verb or the version, by their codes; they are ready, and keep nothing
+        that they could collect.
+        """
+        try:
+            self._run(verb, call, deadline)
+        except Refused as error:
+            if error.code not in (INVALID_ENVIRONMENT, INCOMPATIBLE_VERSION):
+                raise
+            self._log.debug("The IPAM plugin does not know the verb", verb=verb, error=error)
+
     def _run(self, verb: str, call: IpamCall, deadline: Deadline) -> Finished:
         type = call.netconf.ipam.type
         command = Command(
@@ -101,13 +122,13 @@ class ExecutedIpamPlugin(IpamPlugin):
 
 def _variables(verb: str, request: Request) -> dict[str, str]:
     """The CNI variables as this call has them; the use case may have added to the arguments."""
-    variables = {
-        "CNI_COMMAND": verb,
+    variables = {"CNI_COMMAND": verb, "CNI_PATH": ":".join(request.path)}
+    optional = {
         "CNI_CONTAINERID": request.container_id,
         "CNI_IFNAME": request.ifname,
-        "CNI_PATH": ":".join(request.path),
+        "CNI_NETNS": request.netns,
+        "CNI_ARGS": request.args,
     }
-    optional = {"CNI_NETNS": request.netns, "CNI_ARGS": request.args}
     return variables | {name: value for name, value in optional.items() if value}
 
 

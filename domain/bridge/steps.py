@@ -65,7 +65,7 @@ class AwaitSettled(Value):
 
 
 class EnsureAddress(Value):
-    """The gateway's address. In the way are any other IPv4 address, and IPv6 addresses that share its network: an error,
+    """The gateway's address. In its way are any other IPv4 address, and IPv6 ones that share its network: an error,
     or with `force` they go.
     """
 

@@ -1,0 +1,210 @@
+"""Making true what the bridge plugin's plans say, beside the steps that all plans share.
+
+Several calls may do so at once with one bridge: what is there already is as good as what was made here.
+
+Invariant: nothing that another call may rely on is deleted, but for an address that is in a gateway's way.
+"""
+
+from __future__ import annotations
+
+import os
+from errno import EEXIST, EOPNOTSUPP
+
+from adapters.linux.interpreter import Interpreter, StepFailed
+from adapters.linux.netlink import KernelError, LinkMissing, PairRequest
+from adapters.linux.netlink_bridge import BridgeNetlink, PortVlan, RouteRequest
+from domain.bridge.steps import (
+    AppendRoute,
+    AssignAddress,
+    AwaitPort,
+    AwaitSettled,
+    Enslave,
+    EnsureAddress,
+    EnsureBridge,
+    EnsureSysctl,
+    EnsureVlanDevice,
+    JoinVlans,
+    PinMac,
+    SetAlias,
+)
+from domain.ipam.address import V4, V6, Cidr
+from domain.workload.steps import HOST, Device
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from adapters.linux.kernel import Kernel
+    from adapters.linux.netlink_bridge import KernelPort
+    from ports.clock import Clock
+    from ports.deadline import Deadline
+    from ports.log import Log
+
+_OWN_NAMESPACE = "/proc/thread-self/ns/net"
+
+
+def random_name() -> str:
+    """For a host's end of a pair: `veth` and eight hexadecimal digits."""
+    return "veth" + os.urandom(4).hex()
+
+
+class BridgeInterpreter(Interpreter):
+    def __init__(self, kernel: Kernel, clock: Clock, log: Log, deadline: Deadline) -> None:
+        super().__init__(kernel, clock, log, deadline)
+        self._verbs |= {
+            EnsureBridge: self._ensure_bridge,
+            Enslave: self._enslave,
+            JoinVlans: self._join_vlans,
+            EnsureVlanDevice: self._ensure_vlan_device,
+            AssignAddress: self._assign_address,
+            AwaitSettled: self._await_settled,
+            EnsureAddress: self._ensure_address,
+            PinMac: self._pin_mac,
+            EnsureSysctl: self._ensure_sysctl,
+            AppendRoute: self._append_route,
+            AwaitPort: self._await_port,
+            SetAlias: self._set_alias,
+        }
+
+    def _bridges(self, side: str = HOST) -> BridgeNetlink:
+        netlink = self._kernel.netlink(side)
+        assert isinstance(netlink, BridgeNetlink)  # noqa: S101 - who opens it decides: adapters/linux/bridges
+        return netlink
+
+    def _port(self, device: Device) -> KernelPort:
+        found = self._bridges(device.side).port(device.name)
+        if found is None:
+            raise LinkMissing
+        return found
+
+    def _ensure_bridge(self, action: EnsureBridge) -> None:
+        try:
+            self._bridges().create_bridge(action.name, action.mtu, filters_vlans=action.filters_vlans)
+        except KernelError as error:
+            if error.errno != EEXIST:
+                raise StepFailed(f'could not add "{action.name}": {error}') from error
+        bridge = self._port(Device(HOST, action.name))
+        if bridge.kind != "bridge":
+            raise StepFailed(f'"{action.name}" already exists but is not a bridge')
+        if action.promiscuous:
+            self._bridges().set_promiscuous(bridge.index)
+
+    def _enslave(self, action: Enslave) -> None:
+        netlink, index = self._bridges(), self._index(action.device)
+        netlink.enslave(index, self._port(Device(HOST, action.bridge)).index)
+        if action.hairpin or action.isolated:
+            netlink.set_port(index, hairpin=action.hairpin, isolated=action.isolated)
+
+    def _join_vlans(self, action: JoinVlans) -> None:
+        self._join(self._index(action.device), action.untagged, action.tagged, only=action.only)
+
+    def _join(self, index: int, untagged: int, tagged: tuple[int, ...], *, only: bool) -> None:
+        """What has just become a port is a member of the bridge's default VLAN."""
+        netlink = self._bridges()
+        wanted = [PortVlan(number) for number in tagged if number != untagged]
+        wanted.append(PortVlan(untagged, pvid=True, untagged=True))
+        try:
+            if only:
+                kept = {vlan.number for vlan in wanted}
+                netlink.remove_vlans(index, [one.number for one in netlink.port_vlans(index) if one.number not in kept])
+            netlink.add_vlans(index, wanted)
+        except KernelError as error:
+            if error.errno == EOPNOTSUPP:
+                raise StepFailed(f"the kernel has no VLAN filtering in bridges: {error}") from error
+            raise
+
+    def _ensure_vlan_device(self, action: EnsureVlanDevice) -> None:
+        device = Device(HOST, action.name)
+        netlink = self._bridges()
+        bridge = self._port(Device(HOST, action.bridge))
+        if netlink.link(action.name) is None:
+            other = random_name()
+            self._make_host_pair(action.name, other, bridge.mtu)
+            port = self._index(Device(HOST, other))
+            netlink.enslave(port, bridge.index)
+            self._join(port, action.vlan, (), only=action.only)
+            netlink.set_up(port, up=True)
+        netlink.set_up(self._index(device), up=True)
+
+    def _make_host_pair(self, name: str, other: str, mtu: int) -> None:
+        here = os.open(_OWN_NAMESPACE, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self._bridges().create_pair(
+                PairRequest(kind="veth", name=name, peer_name=other, peer_namespace=here, mtu=mtu)
+            )
+        finally:
+            os.close(here)
+
+    def _assign_address(self, action: AssignAddress) -> None:
+        netlink = self._bridges(action.device.side)
+        netlink.assign_address(self._index(action.device), action.address, settled=action.settled)
+
+    def _await_settled(self, action: AwaitSettled) -> None:
+        index, netlink = self._index(action.device), self._bridges(action.device.side)
+        give_up = self._clock.monotonic() + action.limit
+        while True:
+            waiting = [one for one in netlink.known_addresses(index, V6) if one.tentative]
+            taken = [one for one in waiting if one.duplicate]
+            if taken:
+                raise StepFailed(f"{taken[0].address} is in use elsewhere on the link")
+            if not [one for one in waiting if one.wide]:  # a link-local one may go on settling by itself
+                return
+            if self._clock.monotonic() >= give_up:
+                raise StepFailed(
+                    f"link {action.device.name} still has tentative addresses after {action.limit:g} seconds"
+                )
+            self._pause(action.pause, f"the addresses of {action.device.name} to settle")
+
+    def _ensure_address(self, action: EnsureAddress) -> None:
+        netlink, index = self._bridges(), self._index(action.device)
+        present = [one.address for one in netlink.known_addresses(index, action.address.version)]
+        if action.address in present:
+            return
+        for other in present:
+            if not _in_the_way(other, action.address):
+                continue
+            if not action.force:
+                raise StepFailed(f'"{action.device.name}" already has an IP address different from {action.address}')
+            netlink.remove_address(index, other)
+        try:
+            netlink.assign_address(index, action.address, settled=True)
+        except KernelError as error:
+            if error.errno != EEXIST:  # another call was faster
+                raise StepFailed(f'could not add IP address to "{action.device.name}": {error}') from error
+
+    def _pin_mac(self, action: PinMac) -> None:
+        found = self._port(action.device)
+        self._bridges().set_mac(found.index, found.mac)
+
+    def _ensure_sysctl(self, action: EnsureSysctl) -> None:
+        if self._kernel.read_sysctl(action.side, action.path) != action.value:
+            self._kernel.write_sysctl(action.side, action.path, action.value)
+
+    def _append_route(self, action: AppendRoute) -> None:
+        self._bridges(action.device.side).append_route(
+            RouteRequest(
+                link=self._index(action.device),
+                destination=action.destination,
+                gateway=action.gateway,
+                priority=action.priority,
+                table=action.table,
+                scope=action.scope,
+                mtu=action.mtu,
+                advmss=action.advmss,
+            )
+        )
+
+    def _await_port(self, action: AwaitPort) -> None:
+        state = self._port(action.device).state
+        for pause in action.pauses:
+            if state == "up":
+                return
+            self._pause(pause, f"{action.device.name} to be operational")
+            state = self._port(action.device).state
+        if state != "up":
+            raise StepFailed(state)
+
+    def _set_alias(self, action: SetAlias) -> None:
+        self._bridges().set_alias(self._index(action.device), action.alias)
+
+
+def _in_the_way(present: Cidr, wanted: Cidr) -> bool:
+    return wanted.version == V4 or present.network.overlaps(wanted.network)

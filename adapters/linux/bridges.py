@@ -1,0 +1,188 @@
+"""Bridges of this machine's kernel: the `Bridges` port over netlink, namespaces and sysctls.
+
+Invariant: what is held open for a call is closed with it, and a pair whose making failed is not left behind.
+"""
+
+from __future__ import annotations
+
+import os
+from errno import EEXIST
+
+from adapters.linux.bridge_interpreter import BridgeInterpreter, random_name
+from adapters.linux.errno_text import reason
+from adapters.linux.kernel import Kernel
+from adapters.linux.namespaces import NamespaceMissing, NotANamespace, is_own_namespace, open_namespace
+from adapters.linux.netlink import KernelError, PairRequest
+from adapters.linux.netlink_bridge import BridgeNetlink
+from domain.cni.errors import NOT_AVAILABLE
+from domain.ipam.address import V4, V6
+from domain.workload.steps import HOST, POD
+from ports.bridge import BridgeLink, Bridges, NamespaceGone, PresentRoute, Sides
+from ports.errors import Expired, Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapters.linux.netlink_bridge import KernelPort, PortVlan
+    from domain.ipam.address import Cidr
+    from domain.workload.steps import Device, Step
+    from ports.clock import Clock
+    from ports.deadline import Deadline
+    from ports.log import Log
+
+_OWN_NAMESPACE = "/proc/thread-self/ns/net"
+_STATUS, _CAPABILITIES, _NET_ADMIN = "/proc/thread-self/status", "CapEff:", 12
+_NAME_TRIES = 10
+_MAIN = 254
+
+
+def load_pyroute2() -> Callable[[], BridgeNetlink]:
+    """Netlink by the library."""
+    from adapters.linux.netlink_bridge_pyroute2 import Pyroute2BridgeNetlink
+
+    return Pyroute2BridgeNetlink
+
+
+class LinuxBridges(Bridges):
+    """`load_netlink` is called when netlink is first needed; what it returns opens one for the thread's namespace."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        log: Log,
+        load_netlink: Callable[[], Callable[[], BridgeNetlink]] = load_pyroute2,
+    ) -> None:
+        self._clock = clock
+        self._log = log
+        self._load_netlink = load_netlink
+
+    def is_own_namespace(self, netns: str) -> bool:
+        return is_own_namespace(netns)
+
+    def enter(self, netns: str, deadline: Deadline) -> Sides:
+        if deadline.passed(self._clock.monotonic()):
+            raise Expired(f"network namespace {netns}")
+        try:
+            kernel = Kernel(netns, self._load_netlink)
+        except (NamespaceMissing, NotANamespace) as error:
+            raise NamespaceGone(netns, str(error)) from error
+        except KernelError as error:
+            raise Refused(f'failed to open netns "{netns}": {error}') from error
+        return LinuxSides(kernel, self._clock, self._log, deadline)
+
+    def require_privilege(self) -> None:
+        try:
+            with open(_STATUS, "rb") as file:
+                lines = file.read().decode("ascii", "replace").splitlines()
+        except OSError as error:
+            self._log.warning("Cannot tell our own capabilities", path=_STATUS, error=reason(error))
+            return
+        held = next((int(line.split()[1], 16) for line in lines if line.startswith(_CAPABILITIES)), 0)
+        if not held >> _NET_ADMIN & 1:
+            raise Refused("this process may not change the network: CAP_NET_ADMIN is missing", NOT_AVAILABLE)
+
+
+class LinuxSides(Sides):
+    def __init__(self, kernel: Kernel, clock: Clock, log: Log, deadline: Deadline) -> None:
+        self._kernel = kernel
+        self._interpreter = BridgeInterpreter(kernel, clock, log, deadline)
+
+    def _netlink(self, side: str) -> BridgeNetlink:
+        netlink = self._kernel.netlink(side)
+        assert isinstance(netlink, BridgeNetlink)  # noqa: S101 - `load_netlink` says so
+        return netlink
+
+    def make_pair(self, pod: Device, wanted: str, mtu: int, mac: str) -> str:
+        """Asked for from inside the container, so that its end can be given a MAC; the host's is born on the host."""
+        host_namespace = open_namespace(_OWN_NAMESPACE)
+        try:
+            for name in (wanted or random_name(), *[random_name() for _ in range(_NAME_TRIES)]):
+                request = PairRequest(
+                    kind="veth", name=pod.name, peer_name=name, peer_namespace=host_namespace, mtu=mtu, mac=mac
+                )
+                try:
+                    self._netlink(POD).create_pair(request)
+                except KernelError as error:
+                    if error.errno != EEXIST:
+                        raise Refused(f"failed to make veth pair: {error}") from error
+                    if self.link(pod) is not None:
+                        break
+                else:
+                    return name
+        finally:
+            os.close(host_namespace)
+        raise Refused(f'container veth name ("{pod.name}") peer provided ("{name}") already exists')
+
+    def apply(self, plan: tuple[Step, ...]) -> None:
+        self._interpreter.run(plan)
+
+    def link(self, device: Device) -> BridgeLink | None:
+        try:
+            netlink = self._netlink(device.side)
+            found = netlink.port(device.name)
+            if found is None:
+                return None
+            return _shown(found, netlink.port_vlans(found.index) if found.master else [])
+        except KernelError as error:
+            raise Refused(f'failed to lookup "{device.name}": {error}') from error
+
+    def host_links(self) -> tuple[BridgeLink, ...]:
+        try:
+            return tuple([_shown(found, []) for found in self._netlink(HOST).ports()])
+        except KernelError as error:
+            raise Refused(f"failed to list devices: {error}") from error
+
+    def addresses(self, device: Device) -> tuple[Cidr, ...]:
+        try:
+            netlink = self._netlink(device.side)
+            found = netlink.link(device.name)
+            if found is None:
+                return ()
+            known = [one for version in (V4, V6) for one in netlink.known_addresses(found.index, version)]
+            return tuple([one.address for one in known if one.wide])
+        except KernelError as error:
+            raise Refused(f'failed to get IP addresses for "{device.name}": {error}') from error
+
+    def routes(self, version: int) -> tuple[PresentRoute, ...]:
+        try:
+            known = self._netlink(POD).known_routes(version)
+        except KernelError as error:
+            raise Refused(f"failed to list routes: {error}") from error
+        return tuple(
+            [
+                PresentRoute(one.link, one.destination, one.gateway, one.table or _MAIN, one.priority, one.scope)
+                for one in known
+            ]
+        )
+
+    def remove(self, device: Device) -> None:
+        try:
+            netlink = self._netlink(device.side)
+            found = netlink.link(device.name)
+            if found is not None:
+                netlink.delete_link(found.index)
+        except KernelError as error:
+            raise Refused(f'failed to delete "{device.name}": {error}') from error
+
+    def close(self) -> None:
+        self._kernel.close()
+
+
+def _shown(found: KernelPort, vlans: list[PortVlan]) -> BridgeLink:
+    return BridgeLink(
+        index=found.index,
+        name=found.name,
+        kind=found.kind,
+        up=found.up,
+        mtu=found.mtu,
+        mac=found.mac,
+        master=found.master,
+        peer_index=found.peer_index,
+        state=found.state,
+        alias=found.alias,
+        promiscuous=found.promiscuous,
+        hairpin=found.hairpin,
+        isolated=found.isolated,
+        vlans=tuple([(vlan.number, vlan.pvid, vlan.untagged) for vlan in vlans]),
+    )

@@ -1,0 +1,130 @@
+"""`my-custom-cni`, the bridge plugin, which also answers to `bridge`: its flag, its verbs, and what it works with.
+
+Under which name it was called decides the defaults (domain/bridge/conf); here is where that name is left behind.
+"""
+
+from __future__ import annotations
+
+from domain.cni.request import parse_mac_args
+from domain.cni.versions import SUPPORTED_BY_BRIDGE
+from entrypoints.flags import UsageWanted, parse_flags
+from entrypoints.logs import CallLog
+from entrypoints.stdio import Plugin, run, say, send
+from entrypoints.version import VERSION
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from domain.bridge.conf import BridgeConf
+    from domain.cni.request import CniArgs, Request
+    from domain.json_text import Json
+    from domain.usecases.call import BridgeCall
+    from domain.usecases.undo import Undo
+    from entrypoints.stdio import Opener
+    from ports.log import Log
+    from ports.runtime import BridgeRuntime
+
+OWN_NAME = "my-custom-cni"
+_FLAGS = {"v": "Display version"}
+_UNDECLARED = "0.1.0"  # the version of the result when the configuration declares none
+_WITH_INTERFACE_MTU = "1.1.0"
+_ABOUT = "CNI bridge plugin"
+
+
+def main(name: str, arguments: Sequence[str], environ: Mapping[str, str], open_runtime: Opener | None = None) -> int:
+    """The exit code of `<name> <arguments>`."""
+    try:
+        flags = parse_flags(arguments, name, _FLAGS)
+    except UsageWanted as wanted:
+        say(wanted.text)
+        return wanted.exit_code
+    if "v" in flags:
+        return 0 if send(VERSION + "\n") else 1
+    log = CallLog(name, default="debug" if _is_set(environ.get("CNI_DEBUG", "")) else "warning")
+    log.always(
+        command=environ.get("CNI_COMMAND", ""),
+        container=environ.get("CNI_CONTAINERID", ""),
+        ifname=environ.get("CNI_IFNAME", ""),
+    )
+    return run(_plugin(log, own_name=name == OWN_NAME), environ, log, open_runtime or _open_runtime)
+
+
+def _is_set(value: str) -> bool:
+    return value.lower() not in {"", "0", "false"}
+
+
+def _plugin(log: CallLog, *, own_name: bool) -> Plugin:
+    def read_netconf(document: Json) -> BridgeConf:
+        from domain.bridge.conf import read_bridge_conf
+
+        conf = read_bridge_conf(document, own_name=own_name)
+        log.always(network=conf.name)
+        return conf
+
+    return Plugin(
+        about=_ABOUT,
+        ignore_unknown_args=False,
+        read_args=_read_args,
+        verbs={"ADD": _add, "DEL": _delete, "CHECK": _check, "GC": _collect, "STATUS": _status},
+        supported=SUPPORTED_BY_BRIDGE,
+        read_netconf=read_netconf,
+        make_call=_make_call,
+        versioned_errors=True,
+        subject=_ABOUT,
+    )
+
+
+def _read_args(request: Request) -> CniArgs:
+    return parse_mac_args(request.args)
+
+
+def _make_call(*parts: object) -> BridgeCall:
+    from domain.usecases.call import BridgeCall
+
+    return BridgeCall(*parts)  # type: ignore[arg-type]  # as entrypoints/stdio hands them
+
+
+def _open_runtime(conf: BridgeConf, environ: Mapping[str, str], log: Log) -> BridgeRuntime:
+    from entrypoints.bridge_wiring import open_bridge_runtime
+
+    return open_bridge_runtime(conf, environ, log)
+
+
+def _add(call: BridgeCall, runtime: BridgeRuntime, undo: Undo) -> str:
+    from domain.cni.result import result_text
+    from domain.usecases.add_bridge import add_bridge
+
+    version = call.netconf.cni_version or _UNDECLARED
+    result = add_bridge(call, runtime, undo)
+    if version != _WITH_INTERFACE_MTU:
+        result = result.replace(interfaces=tuple([one.replace(mtu=0) for one in result.interfaces]))
+    return result_text(result, version)
+
+
+def _delete(call: BridgeCall, runtime: BridgeRuntime, _undo: Undo) -> str:
+    from domain.usecases.delete_bridge import delete_bridge
+
+    delete_bridge(call, runtime)
+    return ""
+
+
+def _check(call: BridgeCall, runtime: BridgeRuntime, _undo: Undo) -> str:
+    from domain.usecases.check_bridge import check_bridge
+
+    check_bridge(call, runtime)
+    return ""
+
+
+def _collect(call: BridgeCall, runtime: BridgeRuntime, _undo: Undo) -> str:
+    from domain.usecases.collect_bridge import collect_bridge
+
+    collect_bridge(call, runtime)
+    return ""
+
+
+def _status(call: BridgeCall, runtime: BridgeRuntime, _undo: Undo) -> str:
+    from domain.usecases.status_bridge import status_bridge
+
+    status_bridge(call, runtime)
+    return ""
