@@ -262,7 +262,9 @@ class BorrowingContract(LibraryContract):
         for node in nodes:
             library.node(node)
         calls = [(node, number) for number in range(25) for node in nodes]
-        results = race([lambda work, one=one: library.assign(one[0], handle=f"{one}", work=work) for one in calls])
+        results = race(
+            [lambda work, one=one: library.assign(one[0], handle=f"{one[0]}.{one[1]}", work=work) for one in calls]
+        )
         assert len({ip for [ip] in results}) == len(calls)
         claims = library.affinities()
         assert claims == {block: (owner, CONFIRMED) for block, owner in library.blocks().items()}

@@ -1,4 +1,4 @@
-"""What the Kubernetes datastore promises beyond the port: the original's objects and marks, pods as endpoints, few asks.
+"""What the Kubernetes datastore promises beyond the port: the original's objects and marks, pods as endpoints.
 
 Derive a class named `Test…` and give it: `group` (a key of `fake_apiserver.GROUPS`); `client`, an administrator of an
 empty server that serves it (KubeClient or FakeApiserver); `recorded`, a Recorded transport to it; `clock`.

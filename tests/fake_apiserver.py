@@ -9,7 +9,7 @@ made, lists with pages and label selectors. It checks no schema. What it answers
     store = KubernetesDatastore(Api(server.transport(), clock), ...)
     server.before = lambda request: server.failure(429, "slow down", {"retry-after": "1"})
 
-A test may use it as it uses `services.kube_client.KubeClient`. `Recorded` is any transport, with a list of its requests.
+A test may use it like `services.kube_client.KubeClient`. `Recorded` is any transport, with a list of its requests.
 """
 
 from __future__ import annotations

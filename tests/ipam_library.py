@@ -63,6 +63,7 @@ class Meddled(Datastore):
 
     def __init__(self, store: Datastore) -> None:
         self.store = store
+        self.lists_in_one_go = store.lists_in_one_go
         self.before = None
         self.writes: list[tuple[str, object]] = []
         self.fetches = 0

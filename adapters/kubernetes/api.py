@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from adapters.kubernetes.answers import Fault, Reply, read_answer
 from adapters.kubernetes.transport import TransportError, Untrusted
-from ports.errors import Expired, Unauthorized, Unavailable
+from ports.errors import Expired, PortError, Unauthorized, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,12 +119,15 @@ class Api:
 
     def _renew(self, fault: Fault, tries: _Tries) -> None:
         """Credentials get replaced while we run: read them again, once, before giving up."""
+        if fault.final:
+            raise Forbidden(f"{self.where}: {fault.text}")
+        text = f"{self.where}: {fault.text} ({self._transport.credentials})"
         try:
-            renewed = not (fault.final or tries.renewed) and self._transport.renew()
-        except TransportError as error:
-            raise Unauthorized(f"{self.where}: {fault.text}: {error}") from error
+            renewed = not tries.renewed and self._transport.renew()
+        except (TransportError, PortError) as error:
+            raise Unauthorized(f"{text}: {error}") from error
         if not renewed:
-            raise (Forbidden if fault.final else Unauthorized)(f"{self.where}: {fault.text}")
+            raise Unauthorized(text)
         tries.renewed = True
 
     def _wait(self, fault: Fault, tries: _Tries) -> None:

@@ -1,0 +1,49 @@
+"""The Kubernetes datastore and cluster over a real kube-apiserver, with Calico's resources in either group."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapters.memory.clock import MemoryClock
+from contracts_kubernetes_datastore import KubernetesClusterContract, KubernetesDatastoreContract
+from fake_apiserver import Recorded
+from kubernetes_world import Shared
+from services.apiserver import shared_apiserver
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with shared_apiserver() as server, Shared(server) as shared:
+        yield shared
+
+
+class OnServer:
+    group_served = "v1"
+
+    @pytest.fixture
+    def group(self):
+        return self.group_served
+
+    @pytest.fixture
+    def client(self, shared, group):
+        return shared.fresh(group)
+
+    @pytest.fixture
+    def recorded(self, shared, client):
+        return Recorded(shared.transport)
+
+    @pytest.fixture
+    def clock(self):
+        return MemoryClock()
+
+
+class TestOldGroup(OnServer, KubernetesDatastoreContract):
+    pass
+
+
+class TestCluster(OnServer, KubernetesClusterContract):
+    pass
+
+
+class TestNewGroup(OnServer, KubernetesDatastoreContract):
+    group_served = "v3"

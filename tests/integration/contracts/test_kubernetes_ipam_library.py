@@ -1,0 +1,124 @@
+"""The IPAM library on a real kube-apiserver; calls that race have connections of their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapters.linux.clock import SystemClock
+from adapters.memory.clock import MemoryClock
+from adapters.memory.log import RecordingLog
+from contracts_ipam_assign import AutoAssignContract
+from contracts_ipam_ensure_block import EnsureBlockContract
+from contracts_ipam_library import AffinityContract, AttributesContract, ReleaseContract, SettingsContract
+from contracts_ipam_limits import AssignIpContract, BorrowingContract, HandleLimitContract
+from contracts_ipam_owners import OwnerAttributesContract
+from contracts_ipam_pools import PoolsContract
+from contracts_ipam_races import RaceContract
+from contracts_ipam_windows import HostReservationContract, WindowsContract
+from domain.usecases.steps.work import Work
+from ipam_library import in_threads
+from kubernetes_world import Administered, Shared, open_to
+from ports.errors import Refused
+from services.apiserver import shared_apiserver
+
+
+@pytest.fixture(scope="module")
+def server():
+    with shared_apiserver() as server, Shared(server) as shared:
+        yield shared
+
+
+@pytest.fixture(scope="module", params=["v1", "v3"])
+def shared(request, server):
+    """Each test runs in both API groups, all of one before all of the other."""
+    server.group = request.param
+    return server
+
+
+class OnKubernetes:
+    @pytest.fixture
+    def clock(self):
+        return MemoryClock()
+
+    @pytest.fixture
+    def client(self, shared):
+        return shared.fresh(shared.group)
+
+    @pytest.fixture
+    def store(self, clock, shared, client):
+        return Administered(shared.transport, clock, client, shared.group)
+
+
+class TestRelease(OnKubernetes, ReleaseContract):
+    pass
+
+
+class TestAttributes(OnKubernetes, AttributesContract):
+    pass
+
+
+class TestAffinities(OnKubernetes, AffinityContract):
+    pass
+
+
+class TestSettings(OnKubernetes, SettingsContract):
+    def test_what_is_still_cooling_is_left_alone(self, cooling):
+        """LIB-243: the server takes no such long time."""
+        with pytest.raises(Refused, match="should be less than or equal to 1200"):
+            cooling.configure(cooldown_seconds=100_000)
+
+
+class TestOwnerAttributes(OnKubernetes, OwnerAttributesContract):
+    pass
+
+
+class TestAutoAssign(OnKubernetes, AutoAssignContract):
+    pass
+
+
+class TestPools(OnKubernetes, PoolsContract):
+    @pytest.mark.parametrize(("text", "size"), [("fd00::/48", 64), ("10.0.0.0/8", 16)])
+    def test_blocks_that_would_not_fit_in_a_record_are_refused_at_once(self, library, text, size):
+        """By the server already."""
+        with pytest.raises(Refused, match=f"spec.blockSize: Invalid value: {size}"):
+            library.pool(text, size)
+
+
+class TestAssignIp(OnKubernetes, AssignIpContract):
+    pass
+
+
+class TestEnsureBlock(OnKubernetes, EnsureBlockContract):
+    pass
+
+
+class TestHostReservation(OnKubernetes, HostReservationContract):
+    pass
+
+
+class TestWindows(OnKubernetes, WindowsContract):
+    pass
+
+
+class OnConnections(OnKubernetes):
+    @pytest.fixture
+    def race(self, shared, client):
+        clock = SystemClock()
+
+        def in_its_own_connection(body):
+            with Administered(open_to(shared.server), clock, client, shared.group) as store:
+                return body(Work(store, clock, RecordingLog(), clock.deadline(60)))
+
+        return lambda bodies: in_threads([lambda body=body: in_its_own_connection(body) for body in bodies])
+
+
+class TestRaces(OnConnections, RaceContract):
+    pass
+
+
+class TestHandleLimit(OnConnections, HandleLimitContract):
+    pass
+
+
+class TestBorrowing(OnConnections, BorrowingContract):
+    pass
