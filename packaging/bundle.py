@@ -2,7 +2,8 @@
 """Builds and installs the product's bundle: executables and, beside them, all the code that they load.
 
     calico                    a launcher of a few lines, run by an interpreter named by its absolute path
-    calico-ipam, tortie       links to it
+    calico-ipam, my-custom-cni, tortie
+                              links to it; and bridge, if it is asked for, since another plugin may have that name
     .tortie/<id>/app          domain, ports, adapters, entrypoints
     .tortie/<id>/lib          the libraries of the bundled extras, from the lock file
     .tortie/<id>/manifest     the hash and name of each file that is no compiled code
@@ -34,10 +35,11 @@ from py_compile import PycInvalidationMode
 
 ROOT = Path(__file__).resolve().parent.parent
 OWN_PACKAGES = ("domain", "ports", "adapters", "entrypoints")
-BUNDLED_EXTRAS = ("linux", "grpc", "etcd", "operator")
+BUNDLED_EXTRAS = ("linux", "grpc", "etcd", "kubernetes", "operator")
 NO_WHEEL = "etcd3"  # pure Python that PyPI has in source form only
 LAUNCHER = "calico"
-LINKS = ("calico-ipam", "tortie")
+LINKS = ("calico-ipam", "my-custom-cni", "tortie")
+ON_REQUEST = ("bridge",)
 FOLDER = ".tortie"
 LONGEST_INTERPRETER = 110  # kernels before 5.1 cut a script's first line at 127 bytes
 
@@ -221,7 +223,7 @@ def place_link(name: str, target: Path) -> None:
     fresh.rename(target)
 
 
-def publish(tree: Path, launcher: bytes, target: Path) -> None:
+def publish(tree: Path, launcher: bytes, target: Path, links: tuple[str, ...] = LINKS) -> None:
     """Put a bundle into a folder that may hold an older one, the launcher last. One at a time per folder."""
     folder = target / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
@@ -231,11 +233,11 @@ def publish(tree: Path, launcher: bytes, target: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         current, before = tree.name, folder_of(target / LAUNCHER)
         place_tree(tree, folder / current)
-        for name in LINKS:
+        for name in links:
             if not (target / name).exists():
                 place_link(LAUNCHER, target / name)  # a first installation: nothing to keep working yet
         place_file(launcher, target / LAUNCHER)
-        for name in LINKS:
+        for name in links:
             place_link(LAUNCHER, target / name)
         remove_leftovers(target, {current, before})
     finally:
@@ -247,7 +249,7 @@ def remove_leftovers(target: Path, kept: set[str]) -> None:
     for old in (target / FOLDER).iterdir():
         if old.name not in kept:
             shutil.rmtree(old, ignore_errors=True)
-    for name in (LAUNCHER, *LINKS):
+    for name in (LAUNCHER, *LINKS, *ON_REQUEST):
         for old in target.glob(f".{name}.new-*"):
             old.unlink()
 
@@ -274,10 +276,10 @@ def build(target: Path, lock: Path) -> None:
     say(f"== Built {target}/{{{','.join((LAUNCHER, *LINKS))}}}: {count} modules, build stamp {stamp[:16]}")
 
 
-def install(source: Path, target: Path) -> None:
+def install(source: Path, target: Path, links: tuple[str, ...]) -> None:
     launcher = (source / LAUNCHER).read_bytes()
-    publish(source / FOLDER / folder_of(source / LAUNCHER), launcher, target)
-    say(f"== Installed {', '.join((LAUNCHER, *LINKS))} in {target}")
+    publish(source / FOLDER / folder_of(source / LAUNCHER), launcher, target, links)
+    say(f"== Installed {', '.join((LAUNCHER, *links))} in {target}")
 
 
 def main() -> None:
@@ -289,12 +291,13 @@ def main() -> None:
     installing = commands.add_parser("install")
     installing.add_argument("source", type=Path)
     installing.add_argument("target", type=Path)
+    installing.add_argument("--also", action="append", choices=ON_REQUEST, default=[], help="another name to install")
     asked = parser.parse_args()
     os.umask(0o022)
     if asked.command == "build":
         build(asked.target, asked.lock)
     else:
-        install(asked.source, asked.target)
+        install(asked.source, asked.target, (*LINKS, *asked.also))
 
 
 if __name__ == "__main__":
