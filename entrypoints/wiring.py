@@ -216,8 +216,6 @@ def _grpc_transport(socket: str, environment: Mapping[str, str]) -> GrpcTranspor
 
 def ipam_plugin(netconf: NetConf, environment: Mapping[str, str], runtime: Runtime) -> IpamPlugin:
     """Our own calico-ipam works in this process if it is what CNI_PATH has; anything else is executed."""
-    from adapters.linux.plugin_exec import ExecutedIpamPlugin
-
     if netconf.ipam.type == NETWORK_PLUGIN and _is_own(netconf.ipam.type, environment):
         raise BadConfiguration(f'ipam.type "{NETWORK_PLUGIN}" is the network plugin itself; set "{OWN_IPAM}"')
 
@@ -225,6 +223,8 @@ def ipam_plugin(netconf: NetConf, environment: Mapping[str, str], runtime: Runti
         from entrypoints.own_ipam import OwnIpamPlugin
 
         return OwnIpamPlugin(runtime)
+    from adapters.linux.plugin_exec import ExecutedIpamPlugin
+
     return ExecutedIpamPlugin(environment, runtime.clock, runtime.log)
 
 

@@ -9,11 +9,11 @@ and is ours (application id) in the layout we know (user version).
 
 from __future__ import annotations
 
-import _sqlite3
 import os
 import stat
 
 from adapters.records.uid import uuid4_text
+from adapters.sqlite.engine import _sqlite3
 from ports.errors import BadConfiguration, Unavailable
 
 TYPE_CHECKING = False

@@ -10,10 +10,9 @@ Invariant: `meta.revision` is at least the revision of every record, and grows w
 
 from __future__ import annotations
 
-import _sqlite3
-
 from adapters.records.text_store import TextStore
 from adapters.sqlite.database import open_database, unavailable, uuid4
+from adapters.sqlite.engine import _sqlite3
 from ports.errors import AlreadyExists, Conflict, Expired, Missing
 
 TYPE_CHECKING = False
