@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from adapters.kubernetes.settings import Settings
+    from adapters.kubernetes.settings import Settings, Tls
     from adapters.kubernetes.transport import Request
 
 urllib3.disable_warnings(exceptions.InsecureRequestWarning)  # who switches verification off knows it
 
 _PIECE = 1 << 16
-_NOTHING_SENT = (exceptions.NewConnectionError, exceptions.ConnectTimeoutError, exceptions.NameResolutionError)
+_NOTHING_SENT = (exceptions.NewConnectionError, exceptions.ConnectTimeoutError, exceptions.ProxyError)
 
 
 class KubernetesTransport(RenewingTransport):
@@ -78,7 +78,7 @@ class KubernetesTransport(RenewingTransport):
                 response.close()
                 raise
             _limit(response, left)
-            piece = response.read(_PIECE)
+            piece = response.read1(_PIECE)
             if not piece:
                 break
             body.append(piece)
@@ -95,15 +95,21 @@ def _client(settings: Settings, server: str) -> RESTClientObject:
         configuration.proxy_headers = urllib3.make_headers(proxy_basic_auth=settings.proxy.user)
     configuration.verify_ssl = not settings.tls.insecure
     configuration.tls_server_name = settings.tls.server_name or None
+    if settings.proxy and settings.proxy.secure:
+        configuration.proxy_ssl_context = _context(settings.tls.replace(cert=b"", key=b""), server)
     client = RESTClientObject(configuration)
     if settings.server.secure:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        try:
-            rules.configure(context, settings.tls)
-        except ValueError as error:
-            raise Untrusted(f"{server}: {error}") from None
-        client.pool_manager.connection_pool_kw["ssl_context"] = context
+        client.pool_manager.connection_pool_kw["ssl_context"] = _context(settings.tls, server)
     return client
+
+
+def _context(tls: Tls, server: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        rules.configure(context, tls)
+    except ValueError as error:
+        raise Untrusted(f"{server}: {error}") from None
+    return context
 
 
 def _limit(response: Any, seconds: float) -> None:
