@@ -69,8 +69,8 @@ lint: bootstrap  ## formatting, lint, types, import rules
 build: bootstrap  ## fill bin/$ARCH with calico, calico-ipam and tortie
 	@$(VENV)/bin/python packaging/bundle.py build --lock requirements.lock $(BIN)
 
-install: build  ## copy them to $DESTDIR/opt/cni/bin
-	@$(VENV)/bin/python packaging/bundle.py install $(BIN) "$(DESTDIR)/opt/cni/bin"
+install: build  ## copy them to $DESTDIR/opt/cni/bin (BRIDGE=1: also under the name `bridge`)
+	@$(VENV)/bin/python packaging/bundle.py install $(BIN) "$(DESTDIR)/opt/cni/bin" $(if $(BRIDGE),--also bridge)
 
 bench: build  ## time cold starts beside a bare interpreter; with root, ADD and DEL too
 	@$(VENV)/bin/python packaging/bench.py --bin $(BIN)

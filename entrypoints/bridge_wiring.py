@@ -5,6 +5,7 @@ Invariant: nothing is opened, and no adapter loaded, before a use case first ask
 
 from __future__ import annotations
 
+from ports.errors import Refused
 from ports.runtime import BridgeRuntime
 
 TYPE_CHECKING = False
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from ports.lock import Lock
     from ports.log import Log
 
+HOST_LOCAL = "host-local"
+
 
 def open_bridge_runtime(conf: BridgeConf, environ: Mapping[str, str], log: Log) -> BridgeRuntime:
     """The ports of one plugin call."""
@@ -30,7 +33,7 @@ def open_bridge_runtime(conf: BridgeConf, environ: Mapping[str, str], log: Log) 
         bridges=lambda: bridges(timepiece, log),
         firewall=lambda: firewall(environ, timepiece),
         attachments=lambda: attachments(conf.state_dir),
-        ipam_plugin=lambda: ipam_plugin(environ, timepiece, log),
+        ipam_plugin=lambda: ipam_plugin(conf, environ, timepiece, log),
         lock=lambda: lock(timepiece, log),
         clock=timepiece,
         log=log,
@@ -55,10 +58,29 @@ def attachments(directory: str) -> Attachments:
     return AttachmentFiles(directory)
 
 
-def ipam_plugin(environ: Mapping[str, str], clock: Clock, log: Log) -> IpamPlugin:
+def ipam_plugin(conf: BridgeConf, environ: Mapping[str, str], clock: Clock, log: Log) -> IpamPlugin:
+    """host-local is built in where CNI_PATH has none; anything else is executed."""
+    if conf.ipam.type == HOST_LOCAL:
+        from entrypoints.own_host_local import CollectedHostLocal, OwnHostLocal
+
+        if not _is_installed(conf.ipam.type, environ):
+            log.debug("CNI_PATH has no host-local: using the built-in one")
+            return OwnHostLocal(clock, log)
+        if conf.collect_host_local:
+            return CollectedHostLocal(environ, clock, log)
     from adapters.linux.plugin_exec import ExecutedIpamPlugin
 
     return ExecutedIpamPlugin(environ, clock, log)
+
+
+def _is_installed(type: str, environ: Mapping[str, str]) -> bool:
+    from adapters.linux.plugin_path import find_plugin
+
+    try:
+        find_plugin(type, tuple(environ.get("CNI_PATH", "").split(":")))
+    except Refused:
+        return False
+    return True
 
 
 def lock(clock: Clock, log: Log) -> Lock:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BRIDGE, DEFAULT_MTU = "cni0", 1500
 DEFAULT_STATE_DIR = "/var/lib/cni/my-custom-cni"
+OWN_NAMES = ("my-custom-cni", "bridge")
 NAMED_AFTER_CONTAINER, NAMED_AT_RANDOM = "tutorial", "random"
 IPTABLES, NFTABLES = "iptables", "nftables"
 
@@ -157,6 +158,10 @@ def _refuse_names(conf: BridgeConf) -> None:
     if conf.host_naming not in {NAMED_AFTER_CONTAINER, NAMED_AT_RANDOM}:
         known = f'"{NAMED_AFTER_CONTAINER}" or "{NAMED_AT_RANDOM}"'
         raise CniError(INVALID_CONFIG, f'invalid hostVethNaming "{conf.host_naming}" (must be {known})')
+    if conf.ipam.type in OWN_NAMES:
+        raise CniError(
+            INVALID_CONFIG, f'ipam.type "{conf.ipam.type}" is this plugin itself; "host-local" is an IPAM plugin'
+        )
     if not conf.state_dir.startswith("/"):
         raise CniError(INVALID_CONFIG, f'invalid stateDir "{conf.state_dir}": not an absolute path')
 

@@ -229,3 +229,9 @@ def check_address_args(args: str) -> None:
 def parse_mac_args(args: str) -> CniArgs:
     """The values of CNI_ARGS for a plugin that knows `IgnoreUnknown` and `MAC` only. Errors as `parse_args`."""
     return CniArgs(**_read_pairs(args, {"IgnoreUnknown": _COMMON["IgnoreUnknown"], "MAC": ("mac", str)}))
+
+
+def parse_address_args(args: str) -> Address | None:
+    """The `IP` of CNI_ARGS, for host-local, which knows `GATEWAY` too but does nothing with it."""
+    found: Address | None = _read_pairs(args, {**_COMMON, "GATEWAY": ("gateway", _requested)}).get("ip")
+    return found

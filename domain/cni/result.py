@@ -245,7 +245,7 @@ _ROUTE: Fields = {
     "table": ("table", _index),
     "scope": ("scope", _index),
 }
-_ROUTES = sections(_ROUTE, "types.Route", "routes.", _routed)
+RESULT_ROUTES = sections(_ROUTE, "types.Route", "routes.", _routed)
 _INTERFACE: Fields = {
     "name": ("name", text),
     "mac": ("mac", text),
@@ -268,10 +268,10 @@ _LISTS: Fields = {
         sections(_INTERFACE, "types.Interface", "interfaces.", lambda found: ResultInterface(**{"name": "", **found})),
     ),
     "ips": ("ips", sections(_IP, "types.IPConfig", "ips.", _placed)),
-    "routes": ("routes", _ROUTES),
+    "routes": ("routes", RESULT_ROUTES),
     "dns": ("dns", read_dns),
 }
-_FAMILY: Fields = {"ip": ("address", _cidr), "gateway": ("gateway", _address), "routes": ("routes", _ROUTES)}
+_FAMILY: Fields = {"ip": ("address", _cidr), "gateway": ("gateway", _address), "routes": ("routes", RESULT_ROUTES)}
 _SINGLES: Fields = {
     "ip4": ("ip4", section(_FAMILY, dict, "types020.IPConfig", "ip4.")),
     "ip6": ("ip6", section(_FAMILY, dict, "types020.IPConfig", "ip6.")),
