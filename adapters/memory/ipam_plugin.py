@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Ran(Value):
-    """One call that reached a plugin: `verb` is ADD, DEL, CHECK or, for `withdraw`, WITHDRAW."""
+    """One call that reached a plugin: `verb` is ADD, DEL, CHECK, GC, STATUS or, for `withdraw`, WITHDRAW."""
 
     verb: str
     call: IpamCall
@@ -69,6 +69,12 @@ class ScriptedIpamPlugin(IpamPlugin):
 
     def check(self, call: IpamCall, deadline: Deadline) -> None:
         self._run("CHECK", call, deadline)
+
+    def collect(self, call: IpamCall, deadline: Deadline) -> None:
+        self._run("GC", call, deadline)
+
+    def status(self, call: IpamCall, deadline: Deadline) -> None:
+        self._run("STATUS", call, deadline)
 
     def withdraw(self, call: IpamCall, result: Result, deadline: Deadline) -> None:
         """Takes back exactly that result, as our own calico-ipam can."""

@@ -12,7 +12,10 @@ HOST_NAMESPACE = ""
 
 
 class MemoryLink:
-    """One end. `namespace` is a path, "" for the host's. `routes` are (destination, gateway or None), main table."""
+    """One end. `namespace` is a path, "" for the host's. `routes` are (destination, gateway or None), main table.
+
+    `master` is the bridge whose port it is; `vlans` maps those that it is a member of to whether it is its own one.
+    """
 
     def __init__(self, namespace: str, name: str, kind: str, index: int, mac: str) -> None:
         self.namespace = namespace
@@ -27,6 +30,10 @@ class MemoryLink:
         self.peer: MemoryLink | None = None
         self.addresses: list[Cidr] = []
         self.routes: list[tuple[Cidr, Address | None]] = []
+        self.alias = ""
+        self.master: MemoryLink | None = None
+        self.promiscuous = self.hairpin = self.isolated = self.filters_vlans = False
+        self.vlans: dict[int, bool] = {}
 
     def __repr__(self) -> str:
         return f"MemoryLink({self.namespace!r}, {self.name!r}, {self.kind!r})"
