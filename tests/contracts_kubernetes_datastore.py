@@ -558,6 +558,34 @@ class KubernetesClusterContract(OnKubernetes, ClusterContract):
         assert (pod.name, pod.namespace, pod.node, pod.labels["app"]) == ("web-0", "gold", "node-a", "web")
         assert pod.uid == gold.find(f"{PODS}/web-0")["metadata"]["uid"]
 
+    def test_virtual_machines(self, cluster, gold):
+        owner = {
+            "apiVersion": "kubevirt.io/v1",
+            "kind": "VirtualMachine",
+            "name": "vm1",
+            "uid": "u1",
+            "controller": True,
+        }
+        root = "/apis/kubevirt.io/v1/namespaces/gold"
+        made = {}
+        for plural, kind, metadata in (
+            ("virtualmachines", "VirtualMachine", {"name": "vm1"}),
+            ("virtualmachineinstances", "VirtualMachineInstance", {"name": "vm1", "ownerReferences": [owner]}),
+        ):
+            machine = {"apiVersion": "kubevirt.io/v1", "kind": kind, "metadata": metadata, "spec": {}}
+            made[plural] = gold.create(f"{root}/{plural}", machine)["metadata"]["uid"]
+        machine, instance = (
+            cluster.virtual_machine("gold", "vm1", SOON),
+            cluster.virtual_machine_instance("gold", "vm1", SOON),
+        )
+        assert (machine.name, machine.uid, machine.owners) == ("vm1", made["virtualmachines"], ())
+        assert instance.uid == made["virtualmachineinstances"]
+        assert [(one.kind, one.name, one.uid, one.controller) for one in instance.owners] == [
+            ("VirtualMachine", "vm1", "u1", True)
+        ]
+        with pytest.raises(NoSuchObject, match=r'virtualmachineinstances\.kubevirt\.io "vm2" not found'):
+            cluster.virtual_machine_instance("gold", "vm2", SOON)
+
     def test_ranges_of_a_node(self, cluster, client):
         ranges = {"podCIDR": "10.1.0.0/24", "podCIDRs": ["10.1.0.0/24", "fd01::/64"]}
         client.create("/api/v1/nodes", {"metadata": {"name": "node-a"}, "spec": ranges})

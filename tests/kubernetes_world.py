@@ -20,7 +20,7 @@ from services.kube_client import KubeClient
 from services.kubernetes_server import KubernetesServer
 
 
-def open_to(server: KubernetesServer, *, token: str = "", url: str = "", library: bool = True):
+def open_to(server: KubernetesServer, *, token: str = "", url: str = "", library: bool = False):
     """A transport as the server's administrator, or as the holder of a token; `url` leads there another way."""
     with tempfile.TemporaryDirectory() as folder:
         path = server.kubeconfig(Path(folder) / "config", token=token, server=url or server.url)
@@ -30,24 +30,26 @@ def open_to(server: KubernetesServer, *, token: str = "", url: str = "", library
 
 
 class Shared:
-    """One server for a module's tests, serving one group at a time, and one connection of the product to it."""
+    """One server for a module's tests, and the product's connections to it: the plugins' own, and the library's."""
 
     def __init__(self, server: KubernetesServer) -> None:
         self.server = server
         self.transport = open_to(server)
-        self._group = ""
+        self.library_transport = open_to(server, library=True)
+        self._groups: tuple[str, ...] = ()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_exc: object) -> None:
         self.transport.close()
+        self.library_transport.close()
 
-    def fresh(self, group: str) -> KubeClient:
-        """An administrator of the server, which has nothing in it and serves that group."""
-        if group != self._group:
-            self.server.cluster.serve(group)
-            self._group = group
+    def fresh(self, *groups: str) -> KubeClient:
+        """An administrator of the server, which has nothing in it and serves these groups."""
+        if groups != self._groups:
+            self.server.cluster.serve(*groups)
+            self._groups = groups
         self.server.cluster.clear()
         return self.server.client
 

@@ -41,9 +41,19 @@ class TestOldGroup(OnServer, KubernetesDatastoreContract):
     pass
 
 
-class TestCluster(OnServer, KubernetesClusterContract):
-    pass
-
-
 class TestNewGroup(OnServer, KubernetesDatastoreContract):
+    """By the library's transport, for a change."""
+
     group_served = "v3"
+
+    @pytest.fixture
+    def recorded(self, shared, client):
+        return Recorded(shared.library_transport)
+
+
+class TestCluster(OnServer, KubernetesClusterContract):
+    group_served = "v3"
+
+    @pytest.fixture
+    def client(self, shared, group):
+        return shared.fresh(group, "kubevirt")
