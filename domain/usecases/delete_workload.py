@@ -8,7 +8,7 @@ Invariant: DEL of a container that has nothing, or of one that is half gone, suc
 
 from __future__ import annotations
 
-from domain.usecases.steps.cluster_ready import cluster_information, require_ready
+from domain.usecases.steps.cluster_ready import cluster_and, require_ready
 from domain.usecases.steps.find_endpoint import endpoint_key, endpoints_like, matching
 from domain.usecases.steps.host_lock import lock_container
 from domain.usecases.steps.ipam_text import text_for_release
@@ -24,7 +24,9 @@ from ports.ipam_plugin import IpamCall
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.usecases.call import Call
+    from domain.workload.endpoint import WorkloadEndpoint
     from domain.workload.identity import Identity
+    from ports.datastore import Stored
     from ports.runtime import Runtime
 
 
@@ -37,16 +39,17 @@ def delete_workload(call: Call, runtime: Runtime) -> None:
         endpoint_key(identity)  # names that cannot be meant are refused before anything is touched
         remove_pod(call, runtime, identity)
         return
+    key, like = endpoint_key(identity), endpoints_like(identity)
+    lock_container(call, runtime)
     try:
         first = call.deadline.sooner(runtime.clock.monotonic(), FIRST_ANSWER)
-        require_ready(cluster_information(runtime.datastore, first))
+        cluster, listed = cluster_and(runtime.datastore, like, first)
+        require_ready(cluster)
     except Unavailable:
         attempt(runtime, "remove the device", lambda: disconnect(call, runtime))
         raise
-    key = endpoint_key(identity)
-    lock_container(call, runtime)
     deletion = _Deletion(call, runtime, identity, key)
-    looking = attempt(runtime, "look for the endpoint", deletion.look)
+    looking = attempt(runtime, "look for the endpoint", lambda: deletion.look(listed))
     addresses = attempt(runtime, "release the addresses", deletion.release)
     endpoint = attempt(runtime, "delete the endpoint", deletion.delete_endpoint)
     device = attempt(runtime, "remove the device", lambda: disconnect(call, runtime))
@@ -70,8 +73,10 @@ class _Deletion:
         self._key = key
         self._keep = False
 
-    def look(self) -> None:
-        listed = self._runtime.datastore.list(endpoints_like(self._identity), self._call.deadline)
+    def look(self, listed: tuple[Stored[WorkloadEndpoint], ...] | None) -> None:
+        """With None what is listed has still to be read."""
+        if listed is None:
+            listed = self._runtime.datastore.list(endpoints_like(self._identity), self._call.deadline)
         if any(stored.key == self._key for stored in listed):
             return
         other = matching(self._identity, listed)

@@ -7,19 +7,26 @@ from __future__ import annotations
 
 from domain.ipam.affinity import HOST, Owner
 from domain.usecases.steps.find_endpoint import endpoint_name
-from domain.usecases.steps.free_addresses import free_held
+from domain.usecases.steps.free_addresses import Seen, free_held
 from domain.usecases.steps.free_without_handle import free_without_handle
 from domain.usecases.steps.host_lock import host_lock
 from domain.usecases.steps.node_name import node_name
 from domain.usecases.steps.own_namespace import refuse_own_namespace
 from domain.usecases.steps.work import Work
 from domain.workload.identity import KUBERNETES, identify
-from ports.datastore import AllocationConfigKey, HandleKey
+from ports.datastore import AllocationConfigKey, HandleKey, IPPools, NodeKey
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from domain.ipam.config import AllocationConfig
+    from domain.ipam.handle import Handle
     from domain.usecases.call import Call
+    from ports.datastore import Stored
     from ports.runtime import Runtime
+
+    _Read: TypeAlias = tuple[Stored[AllocationConfig] | None, Stored[Handle] | None, Seen | None]
 
 
 def release_addresses(call: Call, runtime: Runtime) -> None:
@@ -32,12 +39,24 @@ def release_addresses(call: Call, runtime: Runtime) -> None:
     legacy = f"{identity.namespace}.{identity.pod}" if kubernetes else identity.container_id
     work = Work.on(runtime, call.deadline)
     with host_lock(call, runtime):
-        config, held = work.datastore.fetch(AllocationConfigKey(), HandleKey(handle), deadline=work.deadline)
+        config, held, seen = _read(work, handle, identity.node)
         held = held or work.datastore.get(HandleKey(legacy), work.deadline)
         cooldown = config.record.cooldown_seconds if config else 0
         if held is not None:
-            free_held(work, held, cooldown)
+            free_held(work, held, cooldown, seen)
         elif free_without_handle(work, Owner(HOST, identity.node), handle, cooldown):
             runtime.log.warning("Freed addresses whose handle record was gone", handle=handle)
         else:
             runtime.log.warning("Asked to release a container that holds no address", handle=handle)
+
+
+def _read(work: Work, handle: str, node: str) -> _Read:
+    """Where several reads are one round trip, also what a block that gets empty is judged by."""
+    key = HandleKey(handle)
+    if not work.datastore.lists_in_one_go:
+        config, held = work.datastore.fetch(AllocationConfigKey(), key, deadline=work.deadline)
+        return config, held, None
+    config, held, its_node, pools = work.datastore.fetch(
+        AllocationConfigKey(), key, NodeKey(node), IPPools(), deadline=work.deadline
+    )
+    return config, held, Seen(its_node, pools)

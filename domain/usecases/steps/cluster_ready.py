@@ -11,11 +11,15 @@ from ports.errors import Missing, PortError, Refused, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from domain.cluster import ClusterInformation
     from domain.usecases.call import Call
-    from ports.datastore import Datastore, Stored
+    from ports.datastore import Datastore, Listing, Stored
     from ports.deadline import Deadline
     from ports.runtime import Runtime
+
+    R = TypeVar("R")
 
 CLUSTER = ClusterInformationKey("default")
 GATE_BUDGET = 30.0  # seconds for one readiness gate
@@ -29,6 +33,18 @@ def cluster_information(datastore: Datastore, deadline: Deadline) -> Stored[Clus
         raise Unavailable(f"error getting ClusterInformation: {error}") from error
     except PortError as error:
         raise Refused(f"error getting ClusterInformation: {error}") from error
+
+
+def cluster_and(
+    datastore: Datastore, listing: Listing[R], deadline: Deadline
+) -> tuple[Stored[ClusterInformation] | None, tuple[Stored[R], ...] | None]:
+    """The same, and in one go what else will be needed; None for that if one of the two cannot be read."""
+    try:
+        return datastore.fetch(CLUSTER, listing, deadline=deadline)
+    except Unavailable as error:
+        raise Unavailable(f"error getting ClusterInformation: {error}") from error
+    except PortError:
+        return cluster_information(datastore, deadline), None
 
 
 def require_ready(stored: Stored[ClusterInformation] | None) -> None:

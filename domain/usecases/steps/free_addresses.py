@@ -21,9 +21,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from domain.cluster import Node
     from domain.ipam.address import Cidr
     from domain.ipam.block import Attribute, Block
     from domain.ipam.handle import Handle
+    from domain.ipam.pools import Pool
     from domain.ipam.request import AssignRequest, Taken
     from domain.usecases.steps.guarded_write import Delete, Leave
     from domain.usecases.steps.work import Work
@@ -39,8 +41,10 @@ def free_handle(work: Work, handle: str) -> bool:
     return True
 
 
-def free_held(work: Work, stored: Stored[Handle], cooldown: int) -> None:
+def free_held(work: Work, stored: Stored[Handle], cooldown: int, seen: Seen | None = None) -> None:
     """Free everything that a handle, just read, holds.
+
+    `seen` saves reads for a block that gets empty.
 
     A handle that counts more than its blocks hold (left by a death in mid-call) is corrected too. A block is then
     rewritten even if nothing in it changes, so that a call still in flight for this handle loses its race and counts
@@ -50,7 +54,7 @@ def free_held(work: Work, stored: Stored[Handle], cooldown: int) -> None:
     handle = stored.key.handle
     latest: Stored[Handle] | None = stored
     for cidr, counted in stored.record.blocks.items():
-        free_in_block(work, cidr, Chosen(lambda block: block.held_by(handle), cooldown, counted))
+        free_in_block(work, cidr, Chosen(lambda block: block.held_by(handle), cooldown, counted, seen))
         try:
             latest = lower(work, latest, cidr, 0)
         except (Conflict, Missing):
@@ -104,12 +108,23 @@ def cooldown_seconds(work: Work) -> int:
     return config.record.cooldown_seconds if config else 0
 
 
+class Seen(Value):
+    """What was read a moment ago of a node and of the pools."""
+
+    node: Stored[Node] | None
+    pools: tuple[Stored[Pool], ...]
+
+    def is_about(self, name: str) -> bool:
+        return self.node is not None and self.node.record.metadata.name == name
+
+
 class Chosen(Value):
     """Which ordinals of a block to free. With `expected` the block is rewritten even if there are none."""
 
     ordinals: Callable[[Block], tuple[int, ...]]
     cooldown: int
     expected: int = 0
+    seen: Seen | None = None
 
 
 class Freed(Value):
@@ -149,7 +164,7 @@ def free_in_block(
 
     left = guarded_write(work, BlockKey(cidr), release, stored)
     if freed and left is not None and left.record.is_empty():
-        give_up_if_deselected(work, left.record)
+        give_up_if_deselected(work, left.record, chosen.seen)
     return Freed(freed, left.record if left else None)
 
 
@@ -160,12 +175,14 @@ def settled(found: Block, after: Block) -> Block | Delete:
     return after.replace(sequence=found.sequence + 1)
 
 
-def give_up_if_deselected(work: Work, block: Block) -> None:
+def give_up_if_deselected(work: Work, block: Block, seen: Seen | None = None) -> None:
     """An empty block whose pool no longer selects its node goes back. A failure here costs nobody an address."""
     owner = Owner.parse(block.affinity or "")
     try:
-        node, stored = work.datastore.fetch(NodeKey(owner.name), IPPools(), deadline=work.deadline)
-        pool = pool_of(enabled_pools((one.record for one in stored), block.cidr.version), block.cidr)
+        if seen is None or not seen.is_about(owner.name):
+            seen = Seen(*work.datastore.fetch(NodeKey(owner.name), IPPools(), deadline=work.deadline))
+        node = seen.node
+        pool = pool_of(enabled_pools((one.record for one in seen.pools), block.cidr.version), block.cidr)
         if node is None or pool is None or not deselects(pool, node.record.metadata.labels):
             return
         release_claim(work, owner, block.cidr)

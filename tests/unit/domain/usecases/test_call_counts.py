@@ -50,6 +50,16 @@ def test_add_and_del_ask_as_much_in_a_large_cluster_as_in_a_small_one(blocks):
     assert counted(world, lambda: world.delete(call_of("c1", "node-a", "DEL"))) == DEL
     assert counted(world, lambda: world.delete(call_of("c1", "node-a", "DEL"))) == EMPTY_DEL
     assert [stored.key.handle for stored in world.store.list(Handles(), NEVER)] == ["net.c2"]
+    assert counted(world, lambda: world.delete(call_of("c2", "node-a", "DEL"))) == DEL  # … and the block gets empty
+
+
+def test_where_each_record_is_a_round_trip_what_only_an_empty_block_needs_is_read_for_one_only():
+    world = cluster_of(0)
+    world.store.lists_in_one_go = False
+    for container in ("c1", "c2"):
+        world.add(call_of(container, "node-a", ipv4_pools=("10.0.0.0/8",)))
+    assert counted(world, lambda: world.delete(call_of("c1", "node-a", "DEL"))) == DEL
+    assert counted(world, lambda: world.delete(call_of("c2", "node-a", "DEL"))) == {**DEL, "fetch": 3}
 
 
 def with_pools(calls: dict[str, int]) -> dict[str, int]:
