@@ -30,7 +30,7 @@ def open_bridge_runtime(conf: BridgeConf, environ: Mapping[str, str], log: Log) 
 
     timepiece = clock()
     return BridgeRuntime(
-        bridges=lambda: bridges(timepiece, log),
+        bridges=lambda: bridges(environ, timepiece, log),
         firewall=lambda: firewall(environ, timepiece),
         attachments=lambda: attachments(conf.state_dir),
         ipam_plugin=lambda: ipam_plugin(conf, environ, timepiece, log),
@@ -40,10 +40,12 @@ def open_bridge_runtime(conf: BridgeConf, environ: Mapping[str, str], log: Log) 
     )
 
 
-def bridges(clock: Clock, log: Log) -> Bridges:
+def bridges(environ: Mapping[str, str], clock: Clock, log: Log) -> Bridges:
     from adapters.linux.bridges import LinuxBridges
+    from adapters.linux.netlink_transports import load_lean_bridge, load_pyroute2_bridge
+    from entrypoints.wiring import chosen_netlink
 
-    return LinuxBridges(clock, log)
+    return LinuxBridges(clock, log, chosen_netlink(environ, load_lean_bridge, load_pyroute2_bridge))
 
 
 def firewall(environ: Mapping[str, str], clock: Clock) -> Firewall:

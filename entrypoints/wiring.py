@@ -16,7 +16,8 @@ from ports.runtime import Runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import TypeVar
 
     from adapters.grpc.transport import Transport as GrpcTransport
     from adapters.linux.netlink_transports import NetlinkLoader
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from ports.log import Log
     from ports.node import Node
     from ports.readiness import Readiness
+
+    Load = TypeVar("Load", bound=Callable[[], object])
 
 DEFAULT_SQLITE_PATH = "/var/lib/tortie/datastore.db"
 OWN_IPAM, NETWORK_PLUGIN = "calico-ipam", "calico"
@@ -178,18 +181,22 @@ def dataplane(netconf: NetConf, clock: Clock, log: Log, environment: Mapping[str
 
 
 def netlink(environment: Mapping[str, str]) -> NetlinkLoader:
-    """Our own transport, or the library's where that is asked for and installed."""
     from adapters.linux.netlink_transports import load_lean, load_pyroute2
 
+    return chosen_netlink(environment, load_lean, load_pyroute2)
+
+
+def chosen_netlink(environment: Mapping[str, str], lean: Load, library: Load) -> Load:
+    """Our own transport, or the library's where that is asked for and installed."""
     if not wants_library(environment):
-        return load_lean
+        return lean
     try:
-        load_pyroute2()
+        library()
     except ImportError as error:
         raise BadConfiguration(
             f'TORTIE_TRANSPORT "library" needs the packages of the extra "linux": {error}'
         ) from error
-    return load_pyroute2
+    return library
 
 
 def grpc_dataplane(options: Mapping[str, str], clock: Clock, log: Log, environment: Mapping[str, str]) -> Dataplane:

@@ -14,6 +14,7 @@ from adapters.linux.kernel import Kernel
 from adapters.linux.namespaces import NamespaceMissing, NotANamespace, is_own_namespace, open_namespace
 from adapters.linux.netlink import KernelError, PairRequest
 from adapters.linux.netlink_bridge import BridgeNetlink
+from adapters.linux.netlink_transports import load_lean_bridge
 from domain.cni.errors import NOT_AVAILABLE
 from domain.ipam.address import V4, V6
 from domain.workload.steps import HOST, POD
@@ -22,9 +23,8 @@ from ports.errors import Expired, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from adapters.linux.netlink_bridge import KernelPort, PortVlan
+    from adapters.linux.netlink_transports import BridgeNetlinkLoader
     from domain.ipam.address import Cidr
     from domain.workload.steps import Device, Step
     from ports.clock import Clock
@@ -37,13 +37,6 @@ _NAME_TRIES = 10
 _MAIN = 254
 
 
-def load_pyroute2() -> Callable[[], BridgeNetlink]:
-    """Netlink by the library."""
-    from adapters.linux.netlink_bridge_pyroute2 import Pyroute2BridgeNetlink
-
-    return Pyroute2BridgeNetlink
-
-
 class LinuxBridges(Bridges):
     """`load_netlink` is called when netlink is first needed; what it returns opens one for the thread's namespace."""
 
@@ -51,7 +44,7 @@ class LinuxBridges(Bridges):
         self,
         clock: Clock,
         log: Log,
-        load_netlink: Callable[[], Callable[[], BridgeNetlink]] = load_pyroute2,
+        load_netlink: BridgeNetlinkLoader = load_lean_bridge,
     ) -> None:
         self._clock = clock
         self._log = log

@@ -38,19 +38,22 @@ class LeanNetlink(Netlink):
         self._socket = socket or _open()
 
     def link(self, name: str) -> KernelLink | None:
-        return self._link(self._encoded(rtnetlink.get_link, name))
+        answer = self._look_up(self._encoded(rtnetlink.get_link, name))
+        return None if answer is None else rtnetlink.read_link(answer.body)
 
     def link_by_index(self, index: int) -> KernelLink | None:
-        return self._link(rtnetlink.get_link(index=index))
+        answer = self._look_up(rtnetlink.get_link(index=index))
+        return None if answer is None else rtnetlink.read_link(answer.body)
 
-    def _link(self, request: Request) -> KernelLink | None:
+    def _look_up(self, request: Request) -> Answer | None:
+        """The one answer about a device, or None if there is no such device."""
         try:
             (answer,) = self._ask(request)
         except KernelError as error:
             if error.errno == ENODEV:
                 return None
             raise
-        return rtnetlink.read_link(answer.body)
+        return answer
 
     def create_pair(self, request: PairRequest) -> None:
         self._ask(self._encoded(rtnetlink.new_pair, request))
@@ -89,10 +92,10 @@ class LeanNetlink(Netlink):
     def close(self) -> None:
         self._socket.close()
 
-    def _encoded(self, request: Callable[..., Request], *arguments: object) -> Request:
+    def _encoded(self, request: Callable[..., Request], *arguments: object, **named: object) -> Request:
         """What cannot be written as a message is an invalid argument, as the kernel would say."""
         try:
-            return request(*arguments)
+            return request(*arguments, **named)
         except ValueError as error:
             raise KernelError(EINVAL) from error
 

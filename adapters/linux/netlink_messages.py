@@ -23,7 +23,8 @@ DUMP = 0x100 | 0x200  # NLM_F_ROOT | NLM_F_MATCH
 ERROR, DONE = 2, 3  # NLMSG_ERROR, NLMSG_DONE: types of answers
 _CAPPED, _ATTRIBUTES_FOLLOW = 0x100, 0x200  # NLM_F_CAPPED, NLM_F_ACK_TLVS: flags of these two
 _EXPLANATION = 1  # NLMSGERR_ATTR_MSG
-_KIND_MASK = 0x3FFF  # without NLA_F_NESTED and NLA_F_NET_BYTEORDER
+NESTED = 0x8000  # NLA_F_NESTED: a few requests are not understood without it
+_KIND_MASK = 0x3FFF  # without that and NLA_F_NET_BYTEORDER
 HEADER, _ATTRIBUTE_HEADER, _NUMBER = 16, 4, 4
 
 

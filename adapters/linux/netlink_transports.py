@@ -11,8 +11,10 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from adapters.linux.netlink import Netlink
+    from adapters.linux.netlink_bridge import BridgeNetlink
 
     NetlinkLoader: TypeAlias = Callable[[], Callable[[], Netlink]]
+    BridgeNetlinkLoader: TypeAlias = Callable[[], Callable[[], BridgeNetlink]]
 
 
 def load_lean() -> Callable[[], Netlink]:
@@ -27,3 +29,17 @@ def load_pyroute2() -> Callable[[], Netlink]:
     from adapters.linux.netlink_pyroute2 import Pyroute2Netlink
 
     return Pyroute2Netlink
+
+
+def load_lean_bridge() -> Callable[[], BridgeNetlink]:
+    """Our own, with what the bridge plugin needs."""
+    from adapters.linux.netlink_bridge_lean import LeanBridgeNetlink
+
+    return LeanBridgeNetlink
+
+
+def load_pyroute2_bridge() -> Callable[[], BridgeNetlink]:
+    """The same by the library."""
+    from adapters.linux.netlink_bridge_pyroute2 import Pyroute2BridgeNetlink
+
+    return Pyroute2BridgeNetlink

@@ -35,8 +35,8 @@ NEW_ADDRESS, GET_ADDRESSES = 20, 22
 NEW_ROUTE, GET_ROUTES = 24, 26
 NEW_NAMESPACE_ID, GET_NAMESPACE_ID = 88, 90
 
-_FAMILIES = {V4: 2, V6: 10}  # AF_INET, AF_INET6
-_VERSIONS = {number: version for version, number in _FAMILIES.items()}
+FAMILIES = {V4: 2, V6: 10}  # AF_INET, AF_INET6
+VERSIONS = {number: version for version, number in FAMILIES.items()}
 
 # IFLA_…
 _MAC, _NAME, _MTU, _LINK, _QUEUE_LENGTH, _INFORMATION, _NAMESPACE_FD = 1, 3, 4, 5, 13, 18, 28
@@ -50,17 +50,17 @@ _ADDRESS, _LOCAL = 1, 2  # IFA_…
 _TARGET, _OUT, _GATEWAY, _TABLE = 1, 4, 5, 15  # RTA_…
 _MAIN, _BOOT, _UNICAST = 254, 3, 1  # RT_TABLE_MAIN, RTPROT_BOOT, RTN_UNICAST: every route that we make
 _NSID, _FD = 1, 3  # NETNSA_…
-_LINK_HEADER, _ADDRESS_HEADER, _ROUTE_HEADER, _NAMESPACE_HEADER = 16, 8, 12, 4
+LINK_HEADER, ADDRESS_HEADER, ROUTE_HEADER, _NAMESPACE_HEADER = 16, 8, 12, 4
 
 
-def _link_header(index: int = 0, flags: int = 0, change: int = 0) -> bytes:
-    return bytes(4) + u32(index) + u32(flags) + u32(change)
+def link_header(index: int = 0, flags: int = 0, change: int = 0, family: int = 0) -> bytes:
+    return bytes([family, 0, 0, 0]) + u32(index) + u32(flags) + u32(change)
 
 
 def get_link(name: str | None = None, index: int = 0) -> Request:
     """By name, or else by index. The answer is one `read_link`."""
     which = b"" if name is None else text_attribute(_NAME, name)
-    return Request(GET_LINK, 0, _link_header(index) + which + attribute(_EXTENT, u32(_WITHOUT_STATISTICS)))
+    return Request(GET_LINK, 0, link_header(index) + which + attribute(_EXTENT, u32(_WITHOUT_STATISTICS)))
 
 
 def new_pair(pair: PairRequest) -> Request:
@@ -75,13 +75,13 @@ def new_pair(pair: PairRequest) -> Request:
     queues = attribute(_TX_QUEUES, u32(pair.queues)) + attribute(_RX_QUEUES, u32(pair.queues)) if pair.queues else b""
     own += queues
     if pair.kind == "netkit":
-        data = attribute(_PEER, _link_header() + peer) + _netkit_without_rules()
+        data = attribute(_PEER, link_header() + peer) + _netkit_without_rules()
     else:
-        data = attribute(_PEER, _link_header() + peer + queues)
+        data = attribute(_PEER, link_header() + peer + queues)
         if pair.tx_queue_length is not None:
             own += attribute(_QUEUE_LENGTH, u32(pair.tx_queue_length))
     information = text_attribute(_KIND, pair.kind) + attribute(_DATA, data)
-    return Request(NEW_LINK, ACK | CREATE_ONLY, _link_header() + own + attribute(_INFORMATION, information))
+    return Request(NEW_LINK, ACK | CREATE_ONLY, link_header() + own + attribute(_INFORMATION, information))
 
 
 def _netkit_without_rules() -> bytes:
@@ -90,41 +90,41 @@ def _netkit_without_rules() -> bytes:
 
 
 def set_up(index: int, *, up: bool) -> Request:
-    return Request(SET_LINK, ACK, _link_header(index, _UP if up else 0, _UP))
+    return Request(SET_LINK, ACK, link_header(index, _UP if up else 0, _UP))
 
 
 def set_mac(index: int, mac: str) -> Request:
     """ValueError for what is no Ethernet address."""
-    return Request(SET_LINK, ACK, _link_header(index) + attribute(_MAC, _mac_bytes(mac)))
+    return Request(SET_LINK, ACK, link_header(index) + attribute(_MAC, _mac_bytes(mac)))
 
 
 def delete_link(index: int) -> Request:
-    return Request(DELETE_LINK, ACK, _link_header(index))
+    return Request(DELETE_LINK, ACK, link_header(index))
 
 
 def new_address(index: int, address: Cidr) -> Request:
-    data = _address_bytes(address.address)
-    header = bytes([_FAMILIES[address.version], address.length, 0, 0]) + u32(index)
+    data = address_bytes(address.address)
+    header = bytes([FAMILIES[address.version], address.length, 0, 0]) + u32(index)
     return Request(NEW_ADDRESS, ACK | CREATE_ONLY, header + attribute(_LOCAL, data) + attribute(_ADDRESS, data))
 
 
 def get_addresses(index: int, version: int) -> Request:
     """A dump of `read_address`. Kernels before 4.20 list those of all devices."""
-    return Request(GET_ADDRESSES, DUMP, bytes([_FAMILIES[version], 0, 0, 0]) + u32(index))
+    return Request(GET_ADDRESSES, DUMP, bytes([FAMILIES[version], 0, 0, 0]) + u32(index))
 
 
 def new_route(index: int, destination: Cidr, gateway: Address | None, scope: str) -> Request:
-    family, length = _FAMILIES[destination.version], destination.length
+    family, length = FAMILIES[destination.version], destination.length
     header = bytes([family, length, 0, 0, _MAIN, _BOOT, SCOPES[scope], _UNICAST]) + u32(0)
-    body = header + (attribute(_TARGET, _address_bytes(destination.address)) if length else b"")
+    body = header + (attribute(_TARGET, address_bytes(destination.address)) if length else b"")
     if gateway is not None:
-        body += attribute(_GATEWAY, _address_bytes(gateway))
+        body += attribute(_GATEWAY, address_bytes(gateway))
     return Request(NEW_ROUTE, ACK | CREATE_ONLY, body + attribute(_OUT, u32(index)))
 
 
 def get_routes(version: int) -> Request:
     """A dump of `read_route`. Kernels before 4.20 list all tables."""
-    return Request(GET_ROUTES, DUMP, bytes([_FAMILIES[version], 0, 0, 0, _MAIN, 0, 0, 0]) + u32(0))
+    return Request(GET_ROUTES, DUMP, bytes([FAMILIES[version], 0, 0, 0, _MAIN, 0, 0, 0]) + u32(0))
 
 
 def get_namespace_id(descriptor: int) -> Request:
@@ -133,7 +133,7 @@ def get_namespace_id(descriptor: int) -> Request:
 
 
 def read_link(body: bytes) -> KernelLink:
-    found = attributes(body[_LINK_HEADER:])
+    found = attributes(body[LINK_HEADER:])
     information = attributes(found.get(_INFORMATION, b""))
     return KernelLink(
         index=number_in(body[4:8]),
@@ -152,8 +152,8 @@ def read_address(body: bytes) -> tuple[int, Cidr] | None:
 
     The local address where a point-to-point device has two.
     """
-    version = _VERSIONS.get(body[0])
-    found = attributes(body[_ADDRESS_HEADER:])
+    version = VERSIONS.get(body[0])
+    found = attributes(body[ADDRESS_HEADER:])
     data = found.get(_LOCAL) or found.get(_ADDRESS)
     if version is None or data is None:
         return None
@@ -162,8 +162,8 @@ def read_address(body: bytes) -> tuple[int, Cidr] | None:
 
 def read_route(body: bytes) -> KernelRoute | None:
     """None for what is no unicast route of the main table."""
-    version = _VERSIONS.get(body[0])
-    found = attributes(body[_ROUTE_HEADER:])
+    version = VERSIONS.get(body[0])
+    found = attributes(body[ROUTE_HEADER:])
     table = number_in(found[_TABLE]) if _TABLE in found else body[4]
     if version is None or table != _MAIN or body[7] != _UNICAST:
         return None
@@ -182,7 +182,7 @@ def read_namespace_id(body: bytes) -> int | None:
     return None if number < 0 else number
 
 
-def _address_bytes(address: Address) -> bytes:
+def address_bytes(address: Address) -> bytes:
     return address.number.to_bytes(BITS[address.version] // 8)
 
 
