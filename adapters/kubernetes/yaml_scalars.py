@@ -15,6 +15,7 @@ _FALSE = frozenset(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "
 _ESCAPES = dict(zip('0abt\tnvfre "/\\N_LP', '\0\a\b\t\t\n\v\f\r\x1b "/\\\x85\xa0\u2028\u2029'))
 _LENGTHS = {"x": 2, "u": 4, "U": 8}
 _HEX = frozenset("0123456789abcdefABCDEF")
+_SEAM = "\0"  # keeps blanks at the end of a line from being trimmed; cannot stand in a YAML text
 
 
 class YamlError(ValueError):
@@ -41,6 +42,11 @@ def is_blank(text: str, after: str = " ") -> bool:
     return stripped[0] == "#" and (len(stripped) < len(text) or after in " \t")
 
 
+def is_marker(line: str) -> bool:
+    """Whether a document begins or ends with this line."""
+    return line[:3] in ("---", "...") and line[3:4] in ("", " ", "\t")
+
+
 def without_comment(text: str) -> tuple[str, bool]:
     """The text before a comment, and whether there was one."""
     for mark in (" #", "\t#"):
@@ -61,12 +67,16 @@ def end_of_key(line: str, column: int) -> int:
         after = line[end + 1 :]
         at = end + 1 + len(after) - len(after.lstrip(" \t"))
         return at if line[at : at + 1] == ":" and line[at + 1 : at + 2] in ("", " ", "\t") else -1
+    at = colon_at(line, column)
+    return -1 if at < 0 or without_comment(line[column:at])[1] else at
+
+
+def colon_at(line: str, column: int) -> int:
+    """The first colon from `column` on that separates, or -1."""
     at = line.find(":", column)
-    while at >= 0:
-        if line[at + 1 : at + 2] in ("", " ", "\t"):
-            return at if not without_comment(line[column:at])[1] else -1
+    while at >= 0 and line[at + 1 : at + 2] not in ("", " ", "\t"):
         at = line.find(":", at + 1)
-    return -1
+    return at
 
 
 def continued(line: str, indent: int) -> bool:
@@ -74,7 +84,7 @@ def continued(line: str, indent: int) -> bool:
     stripped = line.strip(" \t")
     if not stripped:
         return True
-    return len(line) - len(line.lstrip(" ")) > indent and stripped[0] != "#" and line[:3] not in ("---", "...")
+    return len(line) - len(line.lstrip(" ")) > indent and stripped[0] != "#" and not is_marker(line)
 
 
 def unfold(pieces: Sequence[str]) -> str:
@@ -116,16 +126,12 @@ def unquoted(text: str, quote: str, line: int) -> str:
     return _unescaped(_folded_quoted(lines), line)
 
 
-_SEAM = "\0"  # keeps blanks before an escaped break from being trimmed; cannot stand in a YAML text
-
-
 def _folded_quoted(lines: list[str]) -> str:
     if len(lines) == 1:
         return lines[0]
     first, *middle, last = lines
-    return unfold([first.rstrip(" \t"), *[one.strip(" \t") for one in middle], "\0" + last.lstrip(" \t")]).replace(
-        "\0", ""
-    )
+    pieces = [first.rstrip(" \t"), *[one.strip(" \t") for one in middle], _SEAM + last.lstrip(" \t")]
+    return unfold(pieces).replace(_SEAM, "")
 
 
 def _unescaped(text: str, line: int) -> str:
@@ -169,7 +175,7 @@ def block_scalar(lines: Sequence[str], at: int, column: int, parent: int) -> tup
     start = at + 1
     indent = parent + int(digits) if digits else _indent_of_block(lines, start, parent)
     end = start
-    while end < len(lines) and (not lines[end][:indent].strip(" ") if indent else lines[end][:3] not in ("---", "...")):
+    while end < len(lines) and (not lines[end][:indent].strip(" ") if indent else not is_marker(lines[end])):
         end += 1
     body = [line[indent:] for line in lines[start:end]]
     ends_with_break = end < len(lines)
@@ -177,19 +183,17 @@ def block_scalar(lines: Sequence[str], at: int, column: int, parent: int) -> tup
         body.pop()  # what follows the last break is no line
         ends_with_break = True
     text, tail = _chomped(body, folded=header[0] == ">")
-    if chomping == "-" or not body:
-        return text, end
-    kept = "\n" * tail if text or tail == len(body) else ""
-    if chomping == "+":
-        return text + ("\n" if text and (ends_with_break or tail) else "") + kept[: None if text else len(kept)], end
-    return text + ("\n" if text and (ends_with_break or tail) else ""), end
+    last = "\n" if text and ends_with_break else ""
+    return text + {"": last, "-": "", "+": last + "\n" * tail}[chomping], end
 
 
 def _indent_of_block(lines: Sequence[str], start: int, parent: int) -> int:
+    deepest = parent + 1
     for line in lines[start:]:
+        deepest = max(deepest, len(line) - len(line.lstrip(" ")))
         if line.strip(" "):
-            return max(parent + 1, len(line) - len(line.lstrip(" ")))
-    return parent + 1
+            break
+    return deepest
 
 
 def _chomped(body: Sequence[str], *, folded: bool) -> tuple[str, int]:

@@ -13,10 +13,12 @@ from __future__ import annotations
 from adapters.kubernetes.yaml_scalars import (
     YamlError,
     block_scalar,
+    colon_at,
     continued,
     end_of_key,
     end_of_quoted,
     is_blank,
+    is_marker,
     plain,
     unfold,
     unquoted,
@@ -29,7 +31,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.json_text import Json
 
-_ODD = {"&": "an anchor", "*": "an alias", "!": "a tag", "?": "a complex key", "%": "a directive"}
+_ODD = {
+    "&": "an anchor",
+    "*": "an alias",
+    "!": "a tag",
+    "%": "a directive",
+    "?": "a complex key",
+    ":": "an empty key",
+    "-": "a list here",
+}
 
 
 def parse_yaml(text: str) -> Json:
@@ -59,7 +69,8 @@ class _Document:
         if self._more():
             raise self._error("this is not indented as what is before it")
         line = self._lines[self._at] if self._at < len(self._lines) else ""
-        if line.startswith("---") or any(not is_blank(after) for after in self._lines[self._at + 1 :]):
+        rest = [line[3:], *self._lines[self._at + 1 :]]
+        if line.startswith("-") or not all(is_blank(after) for after in rest):
             raise self._error("a second document")
         return found
 
@@ -69,16 +80,21 @@ class _Document:
         line = self._lines[self._at] if self._at < len(self._lines) else ""
         if line.startswith("%"):
             raise self._error("a directive is not understood")
-        if line.startswith("---"):
-            if not is_blank(line[3:]):
+        if is_marker(line) and line[0] == ".":
+            raise self._error("there is no document before its end")
+        if is_marker(line):
+            if is_blank(line[3:]):
+                self._at += 1
+            elif line[3:].lstrip(" ")[0] in "{[" and line[3] == " ":
+                self._lines[self._at] = "   " + line[3:]
+            else:
                 raise self._error("text after a document's beginning is not understood")
-            self._at += 1
 
     def _more(self) -> bool:
         """Go to the next line that says something; whether this document has one."""
         while self._at < len(self._lines) and is_blank(self._lines[self._at]):
             self._at += 1
-        return self._at < len(self._lines) and self._lines[self._at][:3] not in ("---", "...")
+        return self._at < len(self._lines) and not is_marker(self._lines[self._at])
 
     def _indent(self) -> int:
         line = self._lines[self._at]
@@ -128,7 +144,7 @@ class _Document:
             line = self._lines[self._at]
             self._refuse_odd(indent)
             end = end_of_key(line, indent)
-            if end < 0:
+            if end <= indent:
                 raise self._error("a key was expected here, and a colon after it")
             key = self._key(line[indent:end].rstrip())
             if key in found:
@@ -177,13 +193,13 @@ class _Document:
             self._at += 1
             return value
         text, commented = without_comment(line[column:])
-        if _is_item(text, 0) or end_of_key(text, 0) >= 0:
+        if _is_item(text, 0) or colon_at(text, 0) >= 0:
             raise self._error("a collection cannot begin here")
         pieces = [text]
         self._at += 1
         while not commented and self._at < len(self._lines) and continued(self._lines[self._at], indent):
             text, commented = without_comment(self._lines[self._at].strip())
-            if end_of_key(text, 0) >= 0:
+            if colon_at(text, 0) >= 0:
                 raise self._error("a key cannot be here")
             pieces.append(text)
             self._at += 1
@@ -191,11 +207,11 @@ class _Document:
 
     def _refuse_odd(self, column: int) -> None:
         first, second = self._lines[self._at][column], self._lines[self._at][column + 1 : column + 2]
-        if first == "?" and second.strip():
-            return
+        if first in "?-:" and second.strip() and second not in ",[]{}":
+            return  # a text may begin like this
         if first in _ODD:
             raise self._error(f"{_ODD[first]} is not understood")
-        if first in "@`,]}":
+        if first in "@`,]}|>":
             raise self._error("a value cannot begin like this")
 
     def _flow_value(self, column: int) -> tuple[Json, int]:
@@ -208,8 +224,17 @@ class _Document:
             return self._flow_sequence(column + 1)
         if line[column] in "\"'":
             return self._quoted(column)
+        text, column = self._flow_scalar(column)
+        return plain(text), column
+
+    def _flow_scalar(self, column: int) -> tuple[str, int]:
+        """A text without quotes in a flow collection."""
+        line = self._lines[self._at]
         end = _end_of_flow_scalar(line, column)
-        return plain(line[column:end].rstrip()), end
+        text = line[column:end].rstrip()
+        if not text or text[0] in ":#" or "? " in f"{text} ":
+            raise self._error("a text here needs quotes")
+        return text, end
 
     def _flow_mapping(self, column: int) -> tuple[Json, int]:
         found: dict[str, Json] = {}
@@ -221,8 +246,11 @@ class _Document:
             if key in found:
                 raise self._error("a key that is there already")
             found[key] = None
+            at = self._at
             column = self._skip(column)
             if self._lines[self._at][column] == ":":
+                if self._at != at:
+                    raise self._error("a colon on another line than its key")
                 column = self._skip(column + 1)
                 if self._lines[self._at][column] not in ",}":
                     found[key], column = self._flow_value(column)
@@ -233,10 +261,9 @@ class _Document:
         if line[column] in "\"'":
             return self._quoted(column)
         self._refuse_odd(column)
-        end = _end_of_flow_scalar(line, column)
-        if line[column] in "{[:" or end == column:
+        if line[column] in "{[":
             raise self._error("a key was expected here")
-        return line[column:end].rstrip(), end
+        return self._flow_scalar(column)
 
     def _flow_sequence(self, column: int) -> tuple[Json, int]:
         found: list[Json] = []
@@ -264,7 +291,7 @@ class _Document:
             if not is_blank(rest, after=line[column - 1] if column else " "):
                 return column + len(rest) - len(rest.lstrip())
             self._at, column = self._at + 1, 0
-            if self._at >= len(self._lines) or self._lines[self._at][:3] in ("---", "..."):
+            if self._at >= len(self._lines) or is_marker(self._lines[self._at]):
                 raise self._error("the end of a value is missing")
 
     def _quoted(self, column: int) -> tuple[str, int]:
@@ -275,7 +302,7 @@ class _Document:
         while (end := end_of_quoted(self._lines[self._at], column, quote)) < 0:
             pieces.append(self._lines[self._at][column:])
             self._at, column = self._at + 1, 0
-            if self._at >= len(self._lines):
+            if self._at >= len(self._lines) or is_marker(self._lines[self._at]):
                 raise YamlError(begun + 1, "the end of a text in quotes is missing")
         pieces.append(self._lines[self._at][column:end])
         return unquoted("\n".join(pieces), quote, begun), end + 1
