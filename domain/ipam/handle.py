@@ -13,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+MACHINE_MARK = ".vmi."  # in the handle of every virtual machine, which its containers share
+
 
 class Handle(Value):
     """`blocks` maps a block's canonical CIDR to a count of at least one."""

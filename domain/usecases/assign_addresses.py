@@ -9,7 +9,7 @@ from domain.cni.errors import INTERNAL, INVALID_CONFIG, CniError
 from domain.cni.result import Result, ResultIp, ResultRoute
 from domain.ipam.address import V4, V6, Cidr
 from domain.ipam.affinity import HOST, Owner
-from domain.ipam.errors import IpamError
+from domain.ipam.errors import IpamError, StillContended
 from domain.ipam.request import AssignRequest
 from domain.moment import go_string
 from domain.usecases.steps.assign_specific import assign_specific
@@ -20,47 +20,138 @@ from domain.usecases.steps.host_lock import host_lock
 from domain.usecases.steps.node_name import node_name
 from domain.usecases.steps.own_namespace import refuse_own_namespace
 from domain.usecases.steps.upgrade_host import upgrade_host
-from domain.usecases.steps.work import Work
+from domain.usecases.steps.work import MAX_TRIES, Work
 from domain.workload.identity import KUBERNETES, identify
-from ports.datastore import IPPools
-from ports.errors import PortError, Unavailable
+from ports.datastore import HandleKey, IPPools
+from ports.errors import Conflict, PortError, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from domain.ipam.request import Taken
     from domain.usecases.call import Call
+    from domain.usecases.steps.machine_addresses import MachineAddresses
     from domain.usecases.undo import Undo
     from domain.workload.identity import Identity
+    from domain.workload.kubevirt import VirtualMachine
     from ports.runtime import Runtime
 
 
 def assign_addresses(call: Call, runtime: Runtime, undo: Undo) -> Result:
-    """The addresses with their blocks' masks (one asked for, or held before: /32 or /128), and one route for each."""
+    """The addresses with their blocks' masks (one asked for, or held before: /32 or /128), and one route for each.
+
+    The target of a live migration is given no routes: the traffic stays with the source until the machine is there.
+    """
     refuse_own_namespace(call.request, runtime)
     identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
     endpoint_name(identity)
-    work = Work.on(runtime, call.deadline)
-    request = _request(call, runtime, identity)
-    undo.register("an unfinished assignment", lambda deadline: free_unfinished(work.until(deadline), request))
-    if call.args.ip is not None:
+    assignment = _Assignment(call, runtime, identity, undo)
+    machine = _machine(call, runtime, identity) if identity.is_named_as_launcher else None
+    return _result(assignment.for_container()) if machine is None else assignment.for_machine(machine)
+
+
+def _machine(call: Call, runtime: Runtime, identity: Identity) -> VirtualMachine | None:
+    """Few pods need what this loads."""
+    from domain.usecases.steps.find_machine import machine_to_keep
+
+    return machine_to_keep(call, runtime, Work.on(runtime, call.deadline), identity)
+
+
+class _Assignment:
+    """One call's."""
+
+    def __init__(self, call: Call, runtime: Runtime, identity: Identity, undo: Undo) -> None:
+        self._call = call
+        self._runtime = runtime
+        self._identity = identity
+        self._undo = undo
+        self._work = Work.on(runtime, call.deadline)
+        self._request = _request(call, runtime, identity)
+
+    def for_container(self) -> tuple[Cidr, ...]:
+        work, request = self._work, self._request
+        self._undo.register("an unfinished assignment", lambda deadline: free_unfinished(work.until(deadline), request))
+        return tuple([self._answer(taken) for taken in self._assign(request)])
+
+    def for_machine(self, machine: VirtualMachine) -> Result:
+        """What the machine has, and what it lacks. A target of its migration can only have the former."""
+        from domain.usecases.steps.find_machine import handle_of
+        from domain.usecases.steps.machine_addresses import MachineAddresses
+
+        work, undo = self._work, self._undo
+        request = self._request.replace(
+            handle=handle_of(self._call, machine),
+            secondary={**self._request.secondary, **machine.attributes},
+            max_per_handle=1,
+        )
+        held = MachineAddresses(work, request, undo, is_target=bool(machine.migration))
+        undo.register(
+            "an unfinished assignment", lambda deadline: free_unfinished(work.until(deadline), request, held.before)
+        )
+        if machine.migration:
+            return _result(tuple([taken.alone for taken in held.own(self._version)])).replace(routes=())
+        for _ in range(MAX_TRIES):
+            try:
+                return _result(tuple([self._answer(taken) for taken in self._complete(held, request)]))
+            except Conflict:  # another pod's DEL has just freed what was there
+                continue
+        raise StillContended(HandleKey(request.handle))
+
+    @property
+    def _version(self) -> int | None:
+        """The IP version of an address that is asked for."""
+        return None if self._call.args.ip is None else self._call.args.ip.version
+
+    def _answer(self, taken: Taken) -> Cidr:
+        return taken.answer if self._call.args.ip is None else taken.alone
+
+    def _complete(self, held: MachineAddresses, request: AssignRequest) -> tuple[Taken, ...]:
+        """The machine's addresses, IPv4 first, and new ones of the versions that it has none of."""
+        found = held.own(self._version)
+        wanted = request.counts if self._version is None else {self._version: 1}
+        missing = {version: count for version, count in wanted.items() if not _of_version(found, version)}
+        if found and not any(missing.values()):
+            self._tell_if_other(found)
+            return found
+        new = self._assign(request.replace(counts=missing))
+        for taken in new:
+            if taken.held_before:
+                held.own_adopted(taken)
+        return tuple(sorted([*found, *new], key=lambda taken: taken.block.version))
+
+    def _tell_if_other(self, found: tuple[Taken, ...]) -> None:
+        wanted = self._call.args.ip
+        if wanted is not None and all(taken.address != wanted for taken in found):
+            has = ", ".join([str(taken.address) for taken in found])
+            self._work.log.warning("A virtual machine keeps its address, not the one asked for", has=has, asked=wanted)
+
+    def _assign(self, request: AssignRequest) -> tuple[Taken, ...]:
+        """New addresses: the one that is asked for, or one of each IP version that is wanted."""
+        call, runtime, work = self._call, self._runtime, self._work
+        if call.args.ip is not None:
+            with host_lock(call, runtime):
+                upgrade_host(work, runtime.node, request.owner)
+                taken = assign_specific(work, request, call.args.ip, self._undo)
+            return (taken,)
+        if not any(request.counts.values()):
+            text = "ipam.assign_ipv4 and ipam.assign_ipv6 are both off: there is nothing to assign"
+            raise CniError(INVALID_CONFIG, text)
+        request = request.replace(
+            pools=_pools(call, work),
+            namespace_labels=_namespace_labels(call, runtime, self._identity),
+            busy=tuple([address.host_cidr for address in runtime.node.addresses()]),
+        )
         with host_lock(call, runtime):
-            upgrade_host(work, runtime.node, request.owner)
-            taken = assign_specific(work, request, call.args.ip, undo)
-        return _result((taken.alone,))
-    if not any(request.counts.values()):
-        raise CniError(INVALID_CONFIG, "ipam.assign_ipv4 and ipam.assign_ipv6 are both off: there is nothing to assign")
-    request = request.replace(
-        pools=_pools(call, work),
-        namespace_labels=_namespace_labels(call, runtime, identity),
-        busy=tuple([address.host_cidr for address in runtime.node.addresses()]),
-    )
-    with host_lock(call, runtime):
-        families = auto_assign(work, request, undo)
-    for family in families:
-        if family.shortfall:
-            raise IpamError(f"failed to request IPv{family.version} addresses: {family.shortfall}")
-    return _result(tuple([taken.answer for family in families for taken in family.taken]))
+            families = auto_assign(work, request, self._undo)
+        for family in families:
+            if family.shortfall:
+                raise IpamError(f"failed to request IPv{family.version} addresses: {family.shortfall}")
+        return tuple([taken for family in families for taken in family.taken])
+
+
+def _of_version(taken: tuple[Taken, ...], version: int) -> bool:
+    return any(one.block.version == version for one in taken)
 
 
 def _result(addresses: tuple[Cidr, ...]) -> Result:

@@ -1,4 +1,7 @@
-"""DEL of the IPAM plugin: free whatever a container holds (spec: ipam 5).
+"""DEL of the IPAM plugin: free whatever a container holds (spec: ipam 5, 14.6).
+
+What a virtual machine has is freed with the machine, not with a pod of it. Whether its addresses are kept may have
+been decided otherwise when the pod got them, so the DEL of a machine's pod looks at both handles.
 
 Invariant: a container that holds nothing is released successfully, as often as the runtime asks.
 """
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from domain.ipam.config import AllocationConfig
     from domain.ipam.handle import Handle
     from domain.usecases.call import Call
+    from domain.workload.identity import Identity
     from ports.datastore import Stored
     from ports.runtime import Runtime
 
@@ -40,14 +44,25 @@ def release_addresses(call: Call, runtime: Runtime) -> None:
     work = Work.on(runtime, call.deadline)
     with host_lock(call, runtime):
         config, held, seen = _read(work, handle, identity.node)
-        held = held or work.datastore.get(HandleKey(legacy), work.deadline)
         cooldown = config.record.cooldown_seconds if config else 0
+        if identity.is_named_as_launcher and _leave_machine(call, runtime, identity, cooldown) and held is None:
+            return
+        held = held or work.datastore.get(HandleKey(legacy), work.deadline)
         if held is not None:
             free_held(work, held, cooldown, seen)
         elif free_without_handle(work, Owner(HOST, identity.node), handle, cooldown):
             runtime.log.warning("Freed addresses whose handle record was gone", handle=handle)
         else:
             runtime.log.warning("Asked to release a container that holds no address", handle=handle)
+
+
+def _leave_machine(call: Call, runtime: Runtime, identity: Identity, cooldown: int) -> bool:
+    """Whether the pod ran a virtual machine that has addresses of its own. Few pods need what this loads."""
+    from domain.usecases.steps.find_machine import machine_left
+    from domain.usecases.steps.leave_machine import leave_machine
+
+    leaving = machine_left(call, runtime, identity)
+    return leaving is not None and leave_machine(Work.on(runtime, call.deadline), runtime.cluster, leaving, cooldown)
 
 
 def _read(work: Work, handle: str, node: str) -> _Read:

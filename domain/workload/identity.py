@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 KUBERNETES, CNI, LIBNETWORK = "k8s", "cni", "libnetwork"
 DEFAULT_NAMESPACE = "default"
+_LAUNCHER = "virt-launcher-"  # KubeVirt's pods
 
 
 class Identity(Value):
@@ -32,6 +33,11 @@ class Identity(Value):
     container_id: str = ""
     endpoint: str = ""
     workload: str = ""
+
+    @property
+    def is_named_as_launcher(self) -> bool:
+        """Whether it is worth asking if the pod runs a virtual machine; the name decides nothing."""
+        return self.orchestrator == KUBERNETES and self.pod.startswith(_LAUNCHER)
 
 
 def identify(request: Request, args: CniArgs, mesos_labels: tuple[tuple[str, str], ...], node: str) -> Identity:

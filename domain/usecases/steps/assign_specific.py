@@ -11,6 +11,7 @@ from domain.ipam.address import Address
 from domain.ipam.affinity import Owner
 from domain.ipam.config import AllocationConfig
 from domain.ipam.errors import AddressTaken, HandleFull, IpamError, StillContended
+from domain.ipam.handle import MACHINE_MARK
 from domain.ipam.pools import enabled_pools, pool_of, require_block_size
 from domain.ipam.request import AssignRequest, Taken
 from domain.usecases.steps.claim_block import NotOurs, claim_block, rewrite
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from domain.usecases.undo import Undo
     from ports.datastore import Stored
 
-VM_MARK = ".vmi."  # in the handle of a virtual machine, which moves by rules of its own
 NOT_IN_A_POOL = "The provided IP address is not in a configured pool\n"
 
 
@@ -85,7 +85,8 @@ def _take(work: Work, asked: _Asked, stored: Stored[Block], ordinal: int) -> Tak
         written = found
     taken = Taken(block.cidr, ordinal, block.sequence)
     asked.undo.register(
-        f"assign {taken.address}", lambda deadline: free_taken(work.until(deadline), request.handle, taken)
+        f"assign {taken.address}",
+        lambda deadline: free_taken(work.until(deadline), request.handle, taken, request.attribute),
     )
     if holder is not None and holder.holder:
         _count_down_former(work, former, holder.holder, written.record)
@@ -148,7 +149,7 @@ def _may_take_over(holder: Attribute, request: AssignRequest) -> bool:
     pod = request.secondary.get("pod")
     same = all(holder.secondary.get(name) == request.secondary.get(name) for name in ("pod", "namespace", "node"))
     earlier = (holder.holder or "").startswith(network) and holder.holder != request.handle
-    return bool(pod) and same and earlier and not holder.released_at and VM_MARK not in (holder.holder or "")
+    return bool(pod) and same and earlier and not holder.released_at and MACHINE_MARK not in (holder.holder or "")
 
 
 def _refusal(address: Address, holder: Attribute) -> IpamError:

@@ -121,7 +121,8 @@ class _Family:
             self._taken.append(taken)
 
     def _undoing(self, taken: Taken) -> Callable[[Deadline], None]:
-        return lambda deadline: free_taken(self._work.until(deadline), self._request.handle, taken)
+        request = self._request
+        return lambda deadline: free_taken(self._work.until(deadline), request.handle, taken, request.attribute)
 
     def _take_borrowed(self) -> None:
         blocks = self._work.datastore.list(Blocks(self._terms.version), self._work.deadline)

@@ -19,7 +19,7 @@ from ports.errors import Conflict, Missing, PortError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Container, Mapping
 
     from domain.cluster import Node
     from domain.ipam.address import Cidr
@@ -67,13 +67,16 @@ def _delete_if_bare(found: Handle | None) -> Delete | Leave:
     return DELETE if found is not None and not found.blocks else LEAVE
 
 
-def free_taken(work: Work, handle: str, taken: Taken) -> None:
-    """Free one address that this call gave out, if it is still exactly that allocation."""
+def free_taken(work: Work, handle: str, taken: Taken, attribute: Attribute | None = None) -> None:
+    """Free one address that this call gave out, if it is still exactly that allocation.
+
+    With `attribute` only while it is that one: a virtual machine's address may have got another owner since.
+    """
     config, stored = work.datastore.fetch(AllocationConfigKey(), HandleKey(handle), deadline=work.deadline)
 
     def exactly(block: Block) -> tuple[int, ...]:
         holder = block.holder(taken.ordinal)
-        ours = holder is not None and holder.holder == handle
+        ours = holder is not None and holder.holder == handle and attribute in (None, holder)
         return (taken.ordinal,) if ours and block.sequences.get(taken.ordinal) == taken.sequence else ()
 
     freed = free_in_block(work, taken.block, Chosen(exactly, config.record.cooldown_seconds if config else 0))
@@ -85,16 +88,17 @@ def free_taken(work: Work, handle: str, taken: Taken) -> None:
         settle(work, handle, taken.block)
 
 
-def free_unfinished(work: Work, request: AssignRequest) -> None:
+def free_unfinished(work: Work, request: AssignRequest, kept: Container[tuple[Cidr, int]] = ()) -> None:
     """Free whatever this very call has taken, and correct what its handle counts too much.
 
-    A call that a signal ends in the middle of a write does not know whether it happened.
+    A call that a signal ends in the middle of a write does not know whether it happened. `kept` are (block, ordinal)
+    that bear the call's attribute and are not its own to free.
     """
     config, stored = work.datastore.fetch(AllocationConfigKey(), HandleKey(request.handle), deadline=work.deadline)
     cooldown = config.record.cooldown_seconds if config else 0
 
     def by_this_call(block: Block) -> tuple[int, ...]:
-        held = block.held_by(request.handle)
+        held = [ordinal for ordinal in block.held_by(request.handle) if (block.cidr, ordinal) not in kept]
         return tuple([ordinal for ordinal in held if block.holder(ordinal) == request.attribute])
 
     for cidr in stored.record.blocks if stored else ():
