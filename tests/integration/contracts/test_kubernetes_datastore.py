@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from adapters.memory.clock import MemoryClock
-from contracts_kubernetes_datastore import KubernetesClusterContract, KubernetesDatastoreContract
+from contracts_kubernetes_datastore import KubernetesDatastoreContract
+from contracts_kubernetes_pods import DerivedContract, KubernetesClusterContract, PodEndpointContract
 from fake_apiserver import Recorded
 from kubernetes_world import Shared
 from services.apiserver import shared_apiserver
@@ -49,6 +50,14 @@ class TestNewGroup(OnServer, KubernetesDatastoreContract):
     @pytest.fixture
     def recorded(self, shared, client):
         return Recorded(shared.library_transport)
+
+
+class TestPodEndpoints(OnServer, PodEndpointContract):
+    group_served = "v3"
+
+
+class TestDerived(OnServer, DerivedContract):
+    group_served = "v3"
 
 
 class TestCluster(OnServer, KubernetesClusterContract):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from adapters.kubernetes.cluster import KubernetesCluster
-from contracts_kubernetes_datastore import PODS, pod_object
+from contracts_kubernetes_pods import PODS, pod_object
 from domain.cni.netconf import IpamSettings, PolicySettings
 from domain.cni.request import CniArgs
 from domain.usecases.add_workload import add_workload

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from contracts_kubernetes_datastore import KubernetesClusterContract, KubernetesDatastoreContract
+from adapters.memory.clock import MemoryClock
+from contracts_kubernetes_datastore import KubernetesDatastoreContract
+from contracts_kubernetes_pods import DerivedContract, KubernetesClusterContract, PodEndpointContract
 from fake_apiserver import FakeApiserver, Recorded
 
 
 class OnFake:
+    group_served = "v1"
+
+    @pytest.fixture
+    def group(self):
+        return self.group_served
+
     @pytest.fixture
     def client(self, group):
         return FakeApiserver(group, "kubevirt")
@@ -19,24 +27,24 @@ class OnFake:
 
     @pytest.fixture
     def clock(self):
-        from adapters.memory.clock import MemoryClock
-
         return MemoryClock()
 
 
 class TestOldGroup(OnFake, KubernetesDatastoreContract):
-    @pytest.fixture
-    def group(self):
-        return "v1"
+    pass
 
 
 class TestNewGroup(OnFake, KubernetesDatastoreContract):
-    @pytest.fixture
-    def group(self):
-        return "v3"
+    group_served = "v3"
+
+
+class TestPodEndpoints(OnFake, PodEndpointContract):
+    pass
+
+
+class TestDerived(OnFake, DerivedContract):
+    pass
 
 
 class TestCluster(OnFake, KubernetesClusterContract):
-    @pytest.fixture
-    def group(self):
-        return "v1"
+    pass

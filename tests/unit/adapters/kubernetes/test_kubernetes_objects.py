@@ -14,7 +14,7 @@ from adapters.kubernetes.objects import all_of, one, read_objects
 from adapters.kubernetes.refusals import refusal
 from adapters.kubernetes.transport import Answer
 from adapters.memory.clock import MemoryClock
-from contracts_kubernetes_datastore import PODS, WEB, KubernetesDatastoreContract, pod_object
+from contracts_kubernetes_pods import PODS, WEB, networked, pod_object
 from domain.cluster import ClusterInformation
 from domain.ipam.affinity import Affinity, Owner
 from domain.ipam.handle import Handle
@@ -292,7 +292,7 @@ class TestFaults:
             return server.failure(409, "the object has been modified", reason="Conflict") if len(times) < 3 else None
 
         server.before = busy
-        record = KubernetesDatastoreContract().endpoint("10.0.0.65")
+        record = networked("10.0.0.65")
         assert str(store.create(WEB, record, SOON).record.ip_networks[0]) == "10.0.0.65/32"
         assert [line.split()[0] for line in recorded.log] == ["PATCH"] * 3
 
@@ -300,7 +300,7 @@ class TestFaults:
         server.create(PODS, pod_object("web-0"))
         server.before = lambda request: server.failure(409, "the object has been modified", reason="Conflict")
         with pytest.raises(Conflict):
-            store.create(WEB, KubernetesDatastoreContract().endpoint("10.0.0.65"), SOON)
+            store.create(WEB, networked("10.0.0.65"), SOON)
 
     @pytest.mark.parametrize("revision", ["", "x", "0", "-1", "1/2", "١"])
     def test_a_revision_that_the_server_could_not_have_given_conflicts(self, server, store, recorded, revision):
