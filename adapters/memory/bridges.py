@@ -22,7 +22,7 @@ from domain.bridge.steps import (
     PinMac,
     SetAlias,
 )
-from domain.ipam.address import V4
+from domain.ipam.address import V4, V6, Cidr
 from domain.workload.steps import HOST, POD, Device, SetUp, WriteSysctl
 from ports.bridge import BridgeLink, Bridges, NamespaceGone, PresentRoute, Sides
 from ports.errors import Expired, Refused
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from domain.ipam.address import Cidr
     from domain.workload.steps import Step
     from ports.clock import Clock
     from ports.deadline import Deadline
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 
 _FIRST_RANDOM_NAME = 0x1000_0000
 _MAIN = 254
+_LINK_LOCAL = Cidr(V6, 0xFE80 << 112, 10)
 
 
 class _Failed(Exception):
@@ -150,7 +150,7 @@ class MemorySides(Sides):
         found = self._network.link(self._places[device.side], device.name)
         if found is None:
             return ()
-        return tuple([cidr for cidr in found.addresses if cidr.address != found.link_local])
+        return tuple([cidr for cidr in found.addresses if cidr.address not in _LINK_LOCAL])
 
     def routes(self, version: int) -> tuple[PresentRoute, ...]:
         """Those to the subnets of addresses, too, which the kernel makes by itself."""

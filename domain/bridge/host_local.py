@@ -196,7 +196,7 @@ def _range(
 
 def _cidr(value: Json, where: str) -> Cidr:
     try:
-        return Cidr.parse_lenient(text(value, where))
+        return Cidr.parse(text(value, where))
     except WrongType:
         raise
     except ValueError as error:

@@ -7,24 +7,23 @@ share (as in the reference).
 
 from __future__ import annotations
 
+from sys import version_info
+
 from domain.cni.go_quote import go_quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.bridge.conf import AttachmentId
 
+# The C module alone: `hashlib` loads OpenSSL, which takes longer than the rest of a DEL.
+_sha512 = __import__("_sha512" if version_info < (3, 12) else "_sha2").sha512
 _CHAIN_PREFIX, _CHAIN_LENGTH = "CNI-", 28
 _HASH_LENGTH = 16
 _LONGEST_COMMENT = 128  # bytes, in nftables
 
 
 def _digest(text: str) -> str:
-    """SHA-512 by the C module alone: `hashlib` loads OpenSSL, which takes longer than the rest of a DEL."""
-    try:
-        from _sha512 import sha512  # type: ignore[import-not-found]  # up to Python 3.11
-    except ImportError:
-        from hashlib import sha512
-    digest: str = sha512(text.encode("utf-8", "surrogateescape")).hexdigest()
+    digest: str = _sha512(text.encode("utf-8", "surrogateescape")).hexdigest()
     return digest
 
 

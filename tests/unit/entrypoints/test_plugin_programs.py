@@ -15,6 +15,7 @@ import pytest
 from adapters.memory.clock import MemoryClock
 from descriptors import replaced, signals_restored, stdin
 from domain.cni.netconf import NetConf
+from domain.cni.versions import SUPPORTED_BY_BRIDGE, supported_text
 from entrypoints import calico, calico_ipam, commands
 from entrypoints.version import VERSION
 from ports.errors import Unavailable
@@ -154,7 +155,8 @@ ADD = {"CNI_COMMAND": "ADD", "CNI_CONTAINERID": "e", "CNI_NETNS": "/n", "CNI_IFN
         (["/opt/cni/bin/calico", "-v"], 0, f"{VERSION}\n", ""),
         (["calico-ipam", "-v"], 0, f"{VERSION}\n", ""),
         (["calico", "version"], 0, f"{VERSION}\n", ""),
-        (["bridge"], 1, "", "Error: `bridge` is not part of this build\n"),
+        (["my-custom-cni", "-v"], 0, f"{VERSION}\n", ""),
+        (["bridge"], 0, "", f"CNI bridge plugin {VERSION}\n{supported_text(SUPPORTED_BY_BRIDGE)}\n"),
         (["x/frob"], 2, "", "Unknown binary name: frob\n"),
     ],
 )

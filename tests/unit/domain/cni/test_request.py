@@ -19,6 +19,7 @@ from domain.cni.request import (
     check_ifname,
     config_version,
     parse_args,
+    parse_mac_args,
     read_request,
 )
 from domain.ipam.address import Address
@@ -214,3 +215,16 @@ def test_calico_ipam_knows_only_ip_when_it_reads_them_again() -> None:
 def test_an_error_is_answered_with_details_only_if_there_are_any() -> None:
     assert error_text(CniError(4, "a <b>")) == '{\n    "code": 4,\n    "msg": "a \\u003cb\\u003e"\n}'
     assert error_text(CniError(4, "a", "b")) == '{\n    "code": 4,\n    "msg": "a",\n    "details": "b"\n}'
+
+
+def test_bt_16_a_mac_in_cni_args() -> None:
+    assert parse_mac_args("MAC=02:00:00:00:00:01").mac == "02:00:00:00:00:01"
+    assert parse_mac_args("IgnoreUnknown=1;K8S_POD_NAME=p").mac == ""
+    with pytest.raises(CniError, match="ARGS: unknown args"):
+        parse_mac_args("IP=10.0.0.1")
+
+
+def test_an_error_can_name_the_version_first() -> None:
+    error = CniError(7, "no", "because")
+    assert error_text(error, "1.1.0").startswith('{\n    "cniVersion": "1.1.0",\n    "code": 7,')
+    assert error_text(error).startswith('{\n    "code": 7,')

@@ -153,20 +153,26 @@ def test_an_answer_without_a_version_is_in_that_of_the_configuration(default: st
     assert len(parse_result(answer, default).ips) == ips
 
 
-def test_members_of_1_1_and_unknown_ones_are_read_over() -> None:
+def test_bt_37_members_of_1_1_are_kept_and_unknown_ones_read_over() -> None:
     answer = {
         "cniVersion": "1.1.0",
         "interfaces": [{"name": "eth0", "mtu": 1500, "socketPath": "/s", "pciID": "0"}, None],
         "ips": [{"address": "10.0.0.1/24", "gateway": "", "interface": None, "valid": True}],
-        "routes": [{"dst": "0.0.0.0/0", "mtu": 1400, "priority": 5}],
+        "routes": [{"dst": "0.0.0.0/0", "mtu": 1400, "advmss": 1300, "priority": 5, "table": 0, "scope": 253}],
         "dns": {},
         "x": 1,
     }
-    assert parse_result(json.dumps(answer), "") == Result(
-        (ResultInterface("eth0", mtu=1500), ResultInterface("")),
+    result = parse_result(json.dumps(answer), "")
+    assert result == Result(
+        (ResultInterface("eth0", mtu=1500, socket_path="/s", pci_id="0"), ResultInterface("")),
         (ResultIp(Cidr.parse("10.0.0.1/24")),),
-        (ResultRoute(Cidr.parse("0.0.0.0/0")),),
+        (ResultRoute(Cidr.parse("0.0.0.0/0"), None, 1400, 1300, 5, 0, 253),),
     )
+    written = json.loads(result_text(result, "1.1.0"))
+    assert written["routes"] == answer["routes"]
+    assert written["interfaces"][0] == answer["interfaces"][0]
+    assert json.loads(result_text(result, "0.4.0"))["routes"] == answer["routes"]
+    assert json.loads(result_text(result, "0.2.0"))["ip4"]["routes"] == [{"dst": "0.0.0.0/0"}]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from domain.cni.errors import CniError
-from domain.cni.versions import SUPPORTED, check_version, parse_version, supported_text, version_text
+from domain.cni.versions import (
+    SUPPORTED,
+    SUPPORTED_BY_BRIDGE,
+    check_version,
+    parse_version,
+    supported_text,
+    version_text,
+)
 
 
 def refusal(verb: str, version: str) -> tuple[int, str, str]:
@@ -70,3 +77,15 @@ def test_versions_are_read_part_by_part() -> None:
     for bad in ("1..2", "1.-", "1.²", "1. 2"):
         with pytest.raises(ValueError, match="failed to convert minor version part"):
             parse_version(bad)
+
+
+def test_br_001_the_bridge_plugin_speaks_1_1_0_and_the_others_go_on_refusing_it() -> None:
+    assert version_text(SUPPORTED_BY_BRIDGE) == (
+        '{"cniVersion":"1.1.0","supportedVersions":["0.1.0","0.2.0","0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"]}\n'
+    )
+    for verb in ("ADD", "DEL", "CHECK", "GC", "STATUS"):
+        check_version(verb, "1.1.0", SUPPORTED_BY_BRIDGE)
+    with pytest.raises(CniError, match="config version does not allow GC"):
+        check_version("GC", "1.0.0", SUPPORTED_BY_BRIDGE)
+    with pytest.raises(CniError, match="incompatible CNI versions"):
+        check_version("ADD", "1.1.0")
