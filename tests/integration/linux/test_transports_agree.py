@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,19 @@ def _kernel(world, netns, host):
     return _without_chance(seen)
 
 
+def _wait_for_carrier(world, netns, host):
+    """The kernel tells of it a little later."""
+    for _ in range(500):
+        if (
+            world.show(HOST, "link", "show", "dev", host)[0]["operstate"]
+            == "UP"
+            == world.show(netns, "link")[-1]["operstate"]
+        ):
+            return
+        time.sleep(0.01)
+    raise AssertionError("the pair is not up after five seconds")
+
+
 @pytest.mark.parametrize(
     ("addresses", "more"),
     [
@@ -88,6 +102,7 @@ def test_the_kernel_looks_the_same_after_a_plan(worlds, addresses, more):
         netns = world.make_namespace()
         attachment = world.attachment(netns, host, *addresses, mac=MAC)
         world.connect(attachment.replace(**more))
+        _wait_for_carrier(world, netns, host)
         seen[transport] = _kernel(world, netns, host) | {"warnings": world.log.shown("warning")}
         world.dataplane.disconnect(netns, "eth0", world.soon())
         assert world.see(HOST, host).link is None
