@@ -13,7 +13,6 @@ from domain.usecases.steps.find_endpoint import endpoint_key, endpoints_like, ma
 from domain.usecases.steps.guarded_write import LEAVE, guarded_write
 from domain.usecases.steps.host_lock import lock_container
 from domain.usecases.steps.mtu import device_mtu
-from domain.usecases.steps.network_pod import PodNetworking, await_policy
 from domain.usecases.steps.network_workload import Networking
 from domain.usecases.steps.node_name import node_name, require_nodename_file
 from domain.usecases.steps.own_namespace import refuse_own_namespace
@@ -56,6 +55,8 @@ def add_workload(call: Call, runtime: Runtime, undo: Undo) -> Result:
         endpoints = runtime.datastore.list(endpoints_like(identity), call.deadline)
     existing = matching(identity, endpoints)
     if kubernetes:
+        from domain.usecases.steps.network_pod import PodNetworking, await_policy
+
         result, endpoint = PodNetworking(call, runtime, identity, mtu, existing).perform(undo)
     elif existing is not None:
         result, endpoint = _readopt(call, runtime, existing, undo)

@@ -15,7 +15,6 @@ from domain.usecases.steps.ipam_text import text_for_release
 from domain.usecases.steps.node_name import node_name, require_nodename_file
 from domain.usecases.steps.own_namespace import refuse_own_namespace
 from domain.usecases.steps.removal import FIRST_ANSWER, attempt, disconnect
-from domain.usecases.steps.remove_pod import remove_pod
 from domain.workload.identity import KUBERNETES, identify
 from ports.datastore import WorkloadEndpointKey
 from ports.errors import Missing, PortError, Unavailable
@@ -36,6 +35,8 @@ def delete_workload(call: Call, runtime: Runtime) -> None:
     identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
     refuse_own_namespace(call.request, runtime)
     if identity.orchestrator == KUBERNETES:
+        from domain.usecases.steps.remove_pod import remove_pod
+
         endpoint_key(identity)  # names that cannot be meant are refused before anything is touched
         remove_pod(call, runtime, identity)
         return

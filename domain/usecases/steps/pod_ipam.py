@@ -10,7 +10,6 @@ from __future__ import annotations
 from domain.cni.errors import INTERNAL, CniError
 from domain.cni.result import Result, ResultIp
 from domain.usecases.steps.ask_ipam import ask_ipam
-from domain.usecases.steps.azure_state import after_add, before_add
 from domain.usecases.steps.read_pod import OWN_IPAM
 from domain.workload.host_local import DEFAULT_ROUTES, HOST_LOCAL, needs_pod_cidrs, pod_routes, text_for_assignment
 from domain.workload.pool_text import with_pools
@@ -44,6 +43,8 @@ class PodIpam:
                 text = self._with_ranges(text)
                 self.routes = pod_routes(text, include_default_routes=netconf.include_default_routes)
             elif netconf.ipam.type == AZURE:
+                from domain.usecases.steps.azure_state import before_add
+
                 text = before_add(runtime.node, netconf.name, text)
         except ValueError as error:
             raise CniError(INTERNAL, str(error)) from error
@@ -66,6 +67,8 @@ class PodIpam:
         if not result.ips:
             raise CniError(INTERNAL, "IPAM plugin returned missing IP config")
         if self._call.netconf.ipam.type == AZURE:
+            from domain.usecases.steps.azure_state import after_add
+
             after_add(self._runtime.node, self._call.netconf.name, self._call.request, result)
         return result
 

@@ -9,7 +9,6 @@ Invariant: the endpoint of another sandbox of the same pod stays (R01); every st
 from __future__ import annotations
 
 from domain.cni.errors import CniError
-from domain.usecases.steps.azure_state import after_delete, before_delete
 from domain.usecases.steps.cluster_ready import CLUSTER, require_ready
 from domain.usecases.steps.find_endpoint import endpoint_key, endpoints_like, matching
 from domain.usecases.steps.host_lock import lock_container
@@ -114,6 +113,8 @@ class _Removal:
         request, netconf = self._call.request, self._call.netconf
         text: str | None = text_for_release(netconf, self._call.netconf_text)
         if netconf.ipam.type == AZURE:
+            from domain.usecases.steps.azure_state import after_delete, before_delete
+
             text = before_delete(self._runtime.node, netconf.name, request, self._call.netconf_text)
         if text is None:
             return
