@@ -83,6 +83,8 @@ class Interpreter:
                 self._verbs[type(step.action)](step.action)
             except (KernelError, StepFailed) as error:
                 text = self._text(step, error)
+                if isinstance(error, KernelError) and error.explanation:
+                    self._log.info("The kernel explains a refusal", step=text, explanation=error.explanation)
                 if step.fatal:
                     raise Refused(text) from error
                 self._log.warning(text)

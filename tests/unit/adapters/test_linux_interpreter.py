@@ -204,6 +204,17 @@ def test_a_veth_that_is_not_supported_is_reported(scene):
     assert scene.refusal(PAIR) == "operation not supported"
 
 
+def test_what_the_kernel_explains_goes_to_the_log_and_not_to_the_user(scene):
+    def refuse(_index, *, up):
+        raise KernelError(EINVAL, explanation="Carrier lost in the post")
+
+    scene.host.set_up = refuse
+    assert scene.refusal(Step(SetUp(H), "failed to set it up: ")) == "failed to set it up: invalid argument"
+    assert scene.log.shown("info") == [
+        "The kernel explains a refusal explanation=Carrier lost in the post step=failed to set it up: invalid argument"
+    ]
+
+
 def test_a_mac_that_is_right_is_not_set_again(scene):
     """D02"""
     scene.run(HOLD)
