@@ -109,10 +109,13 @@ def load_kubeconfig(paths: Sequence[str], context: str, sleep: Callable[[float],
     if not present:
         raise BadConfiguration(f"kubeconfig {', '.join(paths)}: none of these files exists")
     try:
-        return _load(present, context)
+        found = _load(present, context)
+        if found[0] != Cluster():
+            return found
     except BadConfiguration:
-        sleep(_SECOND_LOOK)
-        return _load(present, context)
+        pass
+    sleep(_SECOND_LOOK)
+    return _load(present, context)
 
 
 def inline_kubeconfig(content: str, context: str) -> tuple[Cluster, User]:

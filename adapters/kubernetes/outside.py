@@ -33,6 +33,8 @@ class Outside(Value):
     now: Callable[[], int]
     sleep: Callable[[float], None]
     run: Callable[[Program, float], tuple[int, bytes]]
+    service_account: str = "/var/run/secrets/kubernetes.io/serviceaccount"
+    """Where Kubernetes puts the credentials of a pod."""
 
 
 def read_file(shown: str, path: str) -> bytes:

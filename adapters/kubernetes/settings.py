@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from domain.cni.netconf import NetConf
     from domain.json_text import Json
 
-SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 DEFAULT_QPS, DEFAULT_BURST = 5.0, 100
 _TRUE, _FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("", "0", "f", "F", "false", "FALSE", "False")
 
@@ -177,12 +176,12 @@ def _basis(paths: Sequence[str], overrides: Overrides, outside: Outside) -> tupl
     host, port = [outside.environment.get(f"KUBERNETES_SERVICE_{word}", "") for word in ("HOST", "PORT")]
     from os.path import isfile
 
-    token = f"{SERVICE_ACCOUNT}/token"
+    token = f"{outside.service_account}/token"
     if not host or not port or not isfile(token):
         raise BadConfiguration(NOT_CONFIGURED)
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     user = User(token_file=token, shown="service account of this pod")
-    return Cluster(server, ca=Material(path=f"{SERVICE_ACCOUNT}/ca.crt")), user
+    return Cluster(server, ca=Material(path=f"{outside.service_account}/ca.crt")), user
 
 
 def _overridden(cluster: Cluster, user: User, overrides: Overrides) -> tuple[Cluster, User]:
