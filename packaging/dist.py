@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Builds and installs the self-contained executable: one file that is calico, calico-ipam, my-custom-cni and tortie.
+
+    build TARGET                     TARGET/calico, links to it, LICENSES/, versions
+    install TARGET FOLDER            FOLDER/calico and links to it, replaced atomically
+
+Which of them a process is depends on the name that it is started under. It holds a static interpreter, OpenSSL, SQLite
+and our modules; nothing is unpacked, written or looked up when it starts.
+
+Invariant: equal sources, libraries and compiler give an equal file. Its last line is its build stamp, as a bundle's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bundle import LAUNCHER as NAME
+from bundle import LINKS, place_file, place_link
+from dist_runtime import COMPILED, LINKED, Runtime, call, runtime, say
+
+ROOT = Path(__file__).resolve().parent.parent
+LICENCES = {
+    "CPython": "python3.11/LICENSE",
+    "CPython.Debian": "python3.11/debian/copyright",
+    "OpenSSL": "openssl/LICENSE.txt",
+    "SQLite": "sqlite3/debian/copyright",
+    "musl": "musl/COPYRIGHT",
+}
+INTERNALS = (
+    "-DPy_BUILD_CORE",
+    "-fvisibility=hidden",
+    "-std=c11",
+)  # what CPython's own frozen modules are compiled with
+
+
+def compile_all(made: Runtime, stage: Path) -> Path:
+    """The linked executable."""
+    cpython = made.cpython
+    say("== Freezing the modules")
+    made.python(ROOT / "packaging" / "freeze.py", ROOT, cpython / "Lib", cpython / "Tools" / "scripts", stage)
+    include = ("-I", str(cpython), "-I", str(cpython / "Include"))
+    compiler = ("nice", "-n", "10", str(made.gcc), *COMPILED.split(), *include)
+    say(f"== Compiling {len((stage / 'modules').read_text().split())} modules")
+    # Data only: there is nothing to optimise, and much to be compiled.
+    call(*compiler, "-O0", *INTERNALS, f"-ffile-prefix-map={stage}=.", "-c", "frozen.c", folder=stage)
+    source = ROOT / "packaging" / "executable.c"
+    call(*compiler, f"-ffile-prefix-map={source.parent}=.", "-c", source, "-o", stage / "executable.o")
+    say("== Linking")
+    libraries = [made.folder / name for name in ("sqlite3.o", "openssl/libssl.a", "openssl/libcrypto.a")]
+    objects = (stage / "executable.o", stage / "frozen.o", cpython / "libpython3.11.a", *libraries)
+    linked = stage / NAME
+    call(made.gcc, *LINKED.split(), "-Wl,--gc-sections,-s", "-o", linked, *objects, "-lm")
+    return linked
+
+
+def stamp(linked: Path) -> str:
+    """Write the file's build stamp at its end."""
+    content = linked.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    linked.write_bytes(content + f"\n# build-stamp: {found}\n".encode())
+    return found
+
+
+def build(target: Path) -> None:
+    began = time.monotonic()
+    made = runtime()
+    stage = ROOT / "build" / f"executable-{os.getpid()}"
+    shutil.rmtree(stage, ignore_errors=True)
+    stage.mkdir(parents=True)
+    try:
+        linked = compile_all(made, stage)
+        shown = stamp(linked)
+        target.mkdir(parents=True, exist_ok=True)
+        collect_licences(made, target / "LICENSES")
+        shutil.copyfile(made.folder / "versions", target / "versions")
+        shutil.copyfile(stage / "modules", target / "modules")
+        install(stage, target)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+    size = (target / NAME).stat().st_size / 1e6
+    say(f"== Built {target / NAME}: {size:.1f} MB, build stamp {shown[:16]}, in {time.monotonic() - began:.0f} s")
+    check(target / NAME)
+
+
+def collect_licences(made: Runtime, folder: Path) -> None:
+    """The terms of all that is in the executable, ours included."""
+    folder.mkdir(exist_ok=True)
+    shutil.copyfile(ROOT / "LICENSE", folder / "tortie")
+    for name, place in LICENCES.items():
+        shutil.copyfile(made.folder / place, folder / name)
+
+
+def check(program: Path) -> None:
+    """That it answers at all, with nothing around it."""
+    done = subprocess.run(
+        [program], env={"CNI_COMMAND": "VERSION"}, stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    if done.returncode or b'"supportedVersions"' not in done.stdout:
+        sys.exit(f"It does not start ({done.returncode}): {done.stderr.decode(errors='replace')}")
+
+
+def install(source: Path, target: Path) -> None:
+    """The executable last: until then an older one goes on working under all its names."""
+    target.mkdir(parents=True, exist_ok=True)
+    for name in LINKS:
+        if not (target / name).exists():
+            place_link(NAME, target / name)
+    place_file((source / NAME).read_bytes(), target / NAME)
+    for name in LINKS:
+        place_link(NAME, target / name)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Build or install the self-contained executable.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    building = commands.add_parser("build")
+    building.add_argument("target", type=Path)
+    installing = commands.add_parser("install")
+    installing.add_argument("source", type=Path)
+    installing.add_argument("target", type=Path)
+    asked = parser.parse_args()
+    os.umask(0o022)
+    if asked.command == "build":
+        build(asked.target)
+    else:
+        install(asked.source, asked.target)
+        say(f"== Installed {', '.join((NAME, *LINKS))} in {asked.target}")
+
+
+if __name__ == "__main__":
+    main()
