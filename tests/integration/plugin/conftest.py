@@ -1,8 +1,9 @@
 """A built bundle, and a host to call it on.
 
-TORTIE_TEST_STORE chooses the datastore: `sqlite` (a file of each test's own), or `etcd` (one server for all tests,
-the one in TORTIE_TEST_ETCD if set, emptied for each; a proxy at the recorded port leads there from the host's
-namespace).
+TORTIE_TEST_STORE chooses the datastore: `sqlite` (a file of each test's own), `etcd` (one server for all tests, the
+one in TORTIE_TEST_ETCD if set, emptied for each; a proxy at the recorded port leads there from the host's namespace),
+or `kubernetes` (one API server for all tests, the one in TORTIE_TEST_KUBECONFIG if set, likewise; each test runs with
+Calico's resources in either group).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pytest
 
 from integration.plugin.host import Host
 from integration.plugin.kernel import remove_orphans
+from integration.plugin.kubernetes_store import KubernetesRecords, Served
 from integration.plugin.store import EtcdRecords, cluster_records
 from services.etcd import EtcdServer, shared_etcd
 from services.tcp_proxy import TcpProxy
@@ -55,22 +57,35 @@ def binaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def server() -> Iterator[EtcdServer | None]:
     """The etcd, where tests run on one."""
-    assert STORE in {"sqlite", "etcd"}, f"TORTIE_TEST_STORE={STORE}"
-    if STORE == "sqlite":
+    assert STORE in {"sqlite", "etcd", "kubernetes"}, f"TORTIE_TEST_STORE={STORE}"
+    if STORE != "etcd":
         yield None
         return
     with shared_etcd() as etcd:
         yield etcd
 
 
+@pytest.fixture(scope="session", params=["v1", "v3"] if STORE == "kubernetes" else None)
+def group(request: pytest.FixtureRequest) -> str:
+    """The group of Calico's resources, where tests run on Kubernetes."""
+    return getattr(request, "param", "")
+
+
 @pytest.fixture
-def bare_host(binaries: Path, server: EtcdServer | None, tmp_path: Path) -> Iterator[Host]:
+def bare_host(
+    binaries: Path, server: EtcdServer | None, group: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Host]:
     """A host with an empty datastore, or without a datastore file."""
     with ExitStack() as undo:
         host = Host(binaries, tmp_path, undo)
         if server:
             proxy = undo.enter_context(TcpProxy(server.port, host=server.host, netns=host.net.path, port=23790))
             host.store = EtcdRecords(server, proxy.port)
+            host.store.begin()
+        elif group:
+            served: Served = request.getfixturevalue("served")
+            proxy = undo.enter_context(TcpProxy(served.port, host=served.host, netns=host.net.path))
+            host.store = KubernetesRecords(served, group, served.kubeconfig(tmp_path / "kubeconfig", proxy.port))
             host.store.begin()
         yield host
 

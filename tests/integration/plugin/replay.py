@@ -146,9 +146,17 @@ class Replay:
         self.steps: list[dict[str, Any]] = recorded["steps"]
         self.recorded = Labels(addresses=label_addresses)
         self.ours = Labels(addresses=label_addresses)
-        host.store.create(recorded["datastore_before"])
+        self.begin(recorded["datastore_before"])
         used = {step["call"]["env"].get("CNI_NETNS", "").rpartition("/")[2] for step in self.steps} - NO_NAMESPACE
         self.spaces = {name: Namespace(name, host.undo) for name in sorted(used) if name.startswith("g")}
+
+    def begin(self, records: dict[str, Any]) -> None:
+        """Make the datastore what it was before the first step."""
+        self.host.store.create(records)
+
+    def texts(self) -> dict[str, str]:
+        """What is in the datastore now."""
+        return self.host.store.texts()
 
     def step(self, number: int) -> list[str]:
         """Make that call; where things differ from the recording afterwards."""
@@ -156,7 +164,7 @@ class Replay:
         answer = self.call(step["call"])
         found = self._answer_differences(step["call"], answer)
         if "datastore" in step:
-            before, after = self.recorded.records(step["datastore"]), self.ours.records(self.host.store.texts())
+            before, after = self.recorded.records(step["datastore"]), self.ours.records(self.texts())
             found += differences(before, after, "records")
         if "kernel" in step:
             before, after = self.recorded.kernel(step["kernel"]), self.ours.kernel(self.kernel(step))
@@ -198,6 +206,11 @@ class Replay:
             found += differences(_shape(call["stdout"]), _shape(ours), "stdout as text")
         return found
 
+    def namespace_seen(self, step: dict[str, Any]) -> str:
+        """The namespace that the recorder looked at: the call's own."""
+        netns: str = step["call"]["env"].get("CNI_NETNS", "")
+        return netns.rpartition("/")[2]
+
     def kernel(self, step: dict[str, Any]) -> dict[str, Any]:
         """What the recorder looked at, here and now."""
         recorded = step["kernel"]
@@ -214,7 +227,7 @@ class Replay:
             for name in sorted(net.names())
             if name.startswith("cali")
         }
-        space = self.spaces.get(step["call"]["env"].get("CNI_NETNS", "").rpartition("/")[2])
+        space = self.spaces.get(self.namespace_seen(step))
         pod = self._pod(space, recorded["pod"]) if space and recorded["pod"] else None
         return {"host": host, "pod": pod}
 

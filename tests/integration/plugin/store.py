@@ -22,7 +22,7 @@ _UID = "6b0a8f9e-0000-4000-8000-{:012x}"
 class Records(ABC):
     """The records of a datastore of any technology. `settings` are the configuration's members that lead there."""
 
-    settings: dict[str, str]
+    settings: dict[str, Any]
 
     @abstractmethod
     def begin(self) -> None:
@@ -32,7 +32,7 @@ class Records(ABC):
     def exists(self) -> bool: ...
 
     @abstractmethod
-    def nowhere(self) -> dict[str, str]:
+    def nowhere(self) -> dict[str, Any]:
         """Settings that lead to a datastore that is not there."""
 
     @abstractmethod
@@ -117,7 +117,7 @@ class Store(Records):
     def exists(self) -> bool:
         return self.path.is_file()
 
-    def nowhere(self) -> dict[str, str]:
+    def nowhere(self) -> dict[str, Any]:
         return {"datastore_type": "sqlite", "sqlite_path": str(self.path.with_suffix(".missing"))}
 
     def write(self, key: str, text: str) -> None:
@@ -160,7 +160,7 @@ class EtcdRecords(Records):
     def exists(self) -> bool:
         return True
 
-    def nowhere(self) -> dict[str, str]:
+    def nowhere(self) -> dict[str, Any]:
         return self.settings | {"etcd_endpoints": "http://127.0.0.1:2370"}
 
     def write(self, key: str, text: str) -> None:

@@ -34,7 +34,8 @@ class Ipam:
             "CNI_PATH": "d",
             "CNI_ARGS": args,
         }
-        netconf = self.host.netconf(ipam={"type": "calico-ipam", **ipam}, calico_api_group="crd.projectcalico.org/v1")
+        group = {"calico_api_group": "crd.projectcalico.org/v1"} | self.store.settings
+        netconf = self.host.netconf(ipam={"type": "calico-ipam", **ipam}, calico_api_group=group["calico_api_group"])
         return self.host.raw(environment, json.dumps(netconf), program="calico-ipam")
 
     def add(self, args: str = "", container: str = CONTAINER, **ipam: Any) -> list[str]:
