@@ -79,8 +79,10 @@ class Decoder:
         try:
             while place < len(block):
                 form = block[place]
-                if form & 0xE0 == _RESIZED:
+                if form & 0xE0 == _RESIZED and not fields:
                     place = self._resize(block, place)
+                elif form & 0xE0 == _RESIZED:
+                    raise ValueError("a new size of the header table in the middle of a block")
                 elif form & _INDEXED:
                     index, place = _read_integer(block, place, 7)
                     fields.append(self._entry(index))
