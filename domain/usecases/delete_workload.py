@@ -77,7 +77,10 @@ class _Deletion:
     def look(self, listed: tuple[Stored[WorkloadEndpoint], ...] | None) -> None:
         """With None what is listed has still to be read."""
         if listed is None:
-            listed = self._runtime.datastore.list(endpoints_like(self._identity), self._call.deadline)
+            try:
+                listed = self._runtime.datastore.list(endpoints_like(self._identity), self._call.deadline)
+            except Missing:  # a Kubernetes datastore knows pods only, so it has none of this container's
+                return
         if any(stored.key == self._key for stored in listed):
             return
         other = matching(self._identity, listed)

@@ -13,7 +13,7 @@ from domain.ipam.address import Cidr
 from domain.usecases.delete_workload import delete_workload
 from one_node import OneNode, netns
 from ports.datastore import BlockKey, ClusterInformationKey, HandleKey, WorkloadEndpointKey, WorkloadEndpoints
-from ports.errors import Expired, Refused, Unauthorized, Unavailable
+from ports.errors import Expired, Missing, Refused, Unauthorized, Unavailable
 
 DUAL = IpamSettings(type="calico-ipam", assign_ipv6="true")
 HOST_LOCAL = IpamSettings(type="host-local")
@@ -338,3 +338,12 @@ def test_past_the_deadline_all_steps_are_tried_and_a_repeated_del_finishes():
     node.plugin.takes("host-local", 0)
     node.delete(ipam=HOST_LOCAL)
     assert node.leftovers() == {}
+
+
+def test_a_datastore_that_knows_pods_only_has_no_endpoint_of_a_plain_container(node):
+    """spec: cni-plugin 6.2 on Kubernetes: what cannot be there need not be deleted."""
+    node.assign()
+    node.fail("fetch", WorkloadEndpoints, Missing("WorkloadEndpoint", "malformed WorkloadEndpoint name"))
+    node.delete()
+    node.heal()
+    assert node.holders() == {}
