@@ -13,6 +13,7 @@ from contracts_ipam_library import AffinityContract, AttributesContract, Release
 from contracts_ipam_limits import AssignIpContract, BorrowingContract, HandleLimitContract
 from contracts_ipam_owners import OwnerAttributesContract
 from contracts_ipam_pools import PoolsContract
+from contracts_ipam_promotion import PromotionContract
 from contracts_ipam_races import RaceContract
 from contracts_ipam_windows import HostReservationContract, WindowsContract
 from domain.usecases.steps.work import Work
@@ -69,6 +70,10 @@ class TestSettings(OnKubernetes, SettingsContract):
 
 
 class TestOwnerAttributes(OnKubernetes, OwnerAttributesContract):
+    pass
+
+
+class TestPromotion(OnKubernetes, PromotionContract):
     pass
 
 

@@ -14,6 +14,7 @@ from contracts_ipam_library import AffinityContract, AttributesContract, Release
 from contracts_ipam_limits import AssignIpContract, BorrowingContract, HandleLimitContract
 from contracts_ipam_owners import OwnerAttributesContract
 from contracts_ipam_pools import PoolsContract
+from contracts_ipam_promotion import PromotionContract
 from contracts_ipam_races import RaceContract
 from contracts_ipam_windows import HostReservationContract, WindowsContract
 from domain.usecases.steps.work import Work
@@ -52,6 +53,10 @@ class TestSettings(OnSqlite, SettingsContract):
 
 
 class TestOwnerAttributes(OnSqlite, OwnerAttributesContract):
+    pass
+
+
+class TestPromotion(OnSqlite, PromotionContract):
     pass
 
 

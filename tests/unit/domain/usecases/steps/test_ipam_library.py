@@ -12,6 +12,7 @@ from contracts_ipam_library import AffinityContract, AttributesContract, Release
 from contracts_ipam_limits import AssignIpContract, BorrowingContract, HandleLimitContract
 from contracts_ipam_owners import OwnerAttributesContract
 from contracts_ipam_pools import PoolsContract
+from contracts_ipam_promotion import PromotionContract
 from contracts_ipam_races import RaceContract
 from contracts_ipam_windows import HostReservationContract, WindowsContract
 
@@ -43,6 +44,10 @@ class TestSettings(OnMemory, SettingsContract):
 
 
 class TestOwnerAttributes(OnMemory, OwnerAttributesContract):
+    pass
+
+
+class TestPromotion(OnMemory, PromotionContract):
     pass
 
 
