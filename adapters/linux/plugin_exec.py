@@ -14,7 +14,13 @@ import sys
 from adapters.linux.child_process import Command, Finished, dies_with_us, run
 from adapters.linux.errno_text import reason
 from adapters.linux.plugin_path import find_plugin
-from domain.cni.errors import INCOMPATIBLE_VERSION, INVALID_ENVIRONMENT, NOT_AVAILABLE, CniError
+from domain.cni.errors import (
+    INCOMPATIBLE_VERSION,
+    INVALID_ENVIRONMENT,
+    NOT_AVAILABLE,
+    UNKNOWN_CONTAINER,
+    CniError,
+)
 from domain.cni.go_quote import go_quoted
 from domain.json_text import parse
 from ports.errors import Expired, Refused
@@ -75,13 +81,13 @@ class ExecutedIpamPlugin(IpamPlugin):
         self._run_if_known("STATUS", call, deadline)
 
     def _run_if_known(self, verb: str, call: IpamCall, deadline: Deadline) -> None:
-        """Plugins older than CNI 1.1 refuse the verb or the version, by their codes; they are ready, and keep nothing
-        that they could collect.
+        """Plugins older than CNI 1.1 refuse the verb, the version, or a call without a container, by their codes; they
+        are ready, and keep nothing that they could collect.
         """
         try:
             self._run(verb, call, deadline)
         except Refused as error:
-            if error.code not in (INVALID_ENVIRONMENT, INCOMPATIBLE_VERSION):
+            if error.code not in (INVALID_ENVIRONMENT, INCOMPATIBLE_VERSION, UNKNOWN_CONTAINER):
                 raise
             self._log.debug("The IPAM plugin does not know the verb", verb=verb, error=error)
 
