@@ -8,6 +8,7 @@ Invariant: an answer is complete or an error; what follows it on the connection 
 from __future__ import annotations
 
 from adapters.kubernetes.transport import Answer
+from adapters.wire.faults import Fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,11 +18,11 @@ _LONGEST_HEAD = 1 << 20
 _WITHOUT_BODY = (204, 304)
 
 
-class CutOff(OSError):
+class CutOff(Fault):
     """The connection ended before the answer did."""
 
 
-class Garbled(OSError):
+class Garbled(Fault):
     """What came is no HTTP."""
 
 

@@ -1,7 +1,7 @@
 """A transport on the `kubernetes` package: its REST client, with its configuration.
 
 The package's `request` would parse and write our JSON anew, so requests go to the pool of connections that its client
-has made for our configuration. TLS is as `adapters.kubernetes.tls` decides: newer Pythons' own defaults would refuse
+has made for our configuration. TLS is as `adapters.wire.tls` decides: newer Pythons' own defaults would refuse
 authorities that clusters have.
 
 Invariant: no type of the package's, or of urllib3's, leaves this module; nothing is sent twice, no redirect followed.
@@ -16,9 +16,11 @@ from kubernetes.client import Configuration
 from kubernetes.client.rest import RESTClientObject
 from urllib3 import exceptions
 
-from adapters.kubernetes import tls as rules
+from adapters.kubernetes.connecting import tls_context
 from adapters.kubernetes.renewing import RenewingTransport, seconds_left, too_late
 from adapters.kubernetes.transport import Answer, TransportError, Untrusted
+from adapters.wire import faults
+from adapters.wire.tls import tls_fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,10 +106,9 @@ def _client(settings: Settings, server: str) -> RESTClientObject:
 
 
 def _context(tls: Tls, server: str) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
-        rules.configure(context, tls)
-    except ValueError as error:
+        context: ssl.SSLContext = tls_context(tls, kind=ssl.SSLContext)
+    except faults.Untrusted as error:
         raise Untrusted(f"{server}: {error}") from None
     return context
 
@@ -124,8 +125,9 @@ def _fault(server: str, error: BaseException) -> TransportError:
     chain = _chain(error)
     harmless = any(isinstance(one, _NOTHING_SENT) for one in chain)
     for one in chain:
-        if rules.is_fault(one):
-            return Untrusted(f"{server}: {rules.explain(one)}")
+        fault = tls_fault(one) if isinstance(one, ssl.SSLError) else None
+        if isinstance(fault, faults.Untrusted):
+            return Untrusted(f"{server}: {fault}")
     cause = chain[-1]
     if isinstance(cause, TimeoutError) or type(cause) in (exceptions.ConnectTimeoutError, exceptions.ReadTimeoutError):
         return too_late(server, harmless=harmless)

@@ -9,17 +9,19 @@ Invariant: a connection is kept only after a complete answer, so a later answer 
 
 from __future__ import annotations
 
-from adapters.kubernetes.connecting import connect, proxy_headers
+from adapters.kubernetes.connecting import connect, is_idle, proxy_headers
 from adapters.kubernetes.http11 import Reader, request_octets
 from adapters.kubernetes.renewing import RenewingTransport, too_late
 from adapters.kubernetes.transport import TransportError, Untrusted
+from adapters.wire import faults
+from adapters.wire.waiting import drive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapters.kubernetes.streams import Stream
     from adapters.kubernetes.transport import Answer, Request
+    from adapters.wire.sockets import Stream
 
 _MOST_AT_ONCE = 1 << 14  # octets of requests that surely fit into the buffers between us and the server
 
@@ -42,30 +44,30 @@ class LeanTransport(RenewingTransport):
     def _connected(self, ends: float, *, nothing_sent: bool) -> Stream:
         """The kept connection if it stands, else a new one."""
         stream, self._stream = self._stream, None
-        if stream and stream.is_idle():
+        if stream and is_idle(stream):
             return stream
         if stream:
             stream.close()
         try:
             return connect(self._settings, ends)
-        except (OSError, ValueError) as error:
+        except faults.Fault as error:
             raise self._fault(error, harmless=nothing_sent) from error
 
     def _ask(self, stream: Stream, requests: Sequence[Request], ends: float) -> list[Answer]:
         """Answers to the first of the requests, at least one. The connection is kept if it may be."""
         octets = [self._octets(request) for request in requests]
         together = all(request.method == "GET" for request in requests) and sum(map(len, octets)) <= _MOST_AT_ONCE
-        reader = Reader(lambda: stream.receive(ends))
+        reader = Reader(lambda: drive(stream.receive(), ends))
         answers: list[Answer] = []
         keep = True
         try:
-            stream.send(b"".join(octets) if together else octets[0], ends)
+            drive(stream.send(b"".join(octets) if together else octets[0]), ends)
             for request in requests if together else requests[:1]:
                 answer, keep = reader.answer(request.method)
                 answers.append(answer)
                 if not keep:
                     break  # the server does not look at the others
-        except OSError as error:
+        except faults.Fault as error:
             stream.close()
             raise self._fault(error, harmless=False) from error
         except BaseException:
@@ -91,14 +93,9 @@ class LeanTransport(RenewingTransport):
         except ValueError as error:
             raise TransportError(f"{self.server}: {error}", harmless=True) from None
 
-    def _fault(self, error: Exception, *, harmless: bool) -> TransportError:
-        if isinstance(error, TimeoutError):
+    def _fault(self, fault: faults.Fault, *, harmless: bool) -> TransportError:
+        if isinstance(fault, faults.TimedOut):
             return too_late(self.server, harmless=harmless)
-        from adapters.kubernetes.tls import explain, is_fault
-
-        if is_fault(error):
-            return Untrusted(f"{self.server}: {explain(error)}")
-        if isinstance(error, ValueError):
-            return Untrusted(f"{self.server}: {error}")
-        why = error.strerror if isinstance(error, OSError) and error.strerror else error
-        return TransportError(f"{self.server}: {why}", harmless=harmless)
+        if isinstance(fault, faults.Untrusted):
+            return Untrusted(f"{self.server}: {fault}")
+        return TransportError(f"{self.server}: {fault}", harmless=harmless)

@@ -48,6 +48,7 @@ _FAULTS = (  # a part of the library's name for it, and what an operator has to 
     ("WRONG_VERSION_NUMBER", _PLAIN),
     ("HTTP_REQUEST", _PLAIN),
     ("PACKET_LENGTH", _PLAIN),
+    ("RECORD_LAYER_FAILURE", _PLAIN),
     ("ALERT_PROTOCOL_VERSION", _NO_AGREEMENT),
     ("UNSUPPORTED_PROTOCOL", _NO_AGREEMENT),
     ("HANDSHAKE_FAILURE", _NO_AGREEMENT),
@@ -125,15 +126,20 @@ class TlsStream(Stream):
                 return octets
 
 
-def make_context(settings: TlsSettings) -> Any:
-    """What `start_tls` takes; it may serve several connections. `Untrusted` for material that cannot be used."""
-    context: Any = _ssl._SSLContext(_ssl.PROTOCOL_TLS_CLIENT)
+def make_context(settings: TlsSettings, kind: Any = _ssl._SSLContext) -> Any:
+    """What `start_tls` takes; it may serve several connections. `Untrusted` for material that cannot be used.
+
+    `kind` may be `ssl.SSLContext`, for a library that wants one.
+    """
+    context: Any = kind(_ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = _TLS_1_3 if settings.only_newest else _TLS_1_2
     context._host_flags |= _ssl.HOSTFLAG_NEVER_CHECK_SUBJECT
     if not settings.verified:
         context.check_hostname = False
         context.verify_mode = _ssl.CERT_NONE
     elif settings.ca:
+        # As in Go, whatever is given is an authority, be it the server's own certificate or an intermediate one.
+        context.verify_flags |= _ssl.VERIFY_X509_PARTIAL_CHAIN
         _trust(context, settings.ca)
     else:
         _trust_system(context)
@@ -157,7 +163,7 @@ def start_tls(plain: Stream, context: Any, host: str) -> Work[TlsStream]:
                 return TlsStream(plain, session)
     except (OSError, ValueError, TypeError) as error:  # the latter two: a host name that is none
         plain.close()
-        raise _failed(error) from error
+        raise tls_fault(error) from error
     except BaseException:
         plain.close()
         raise
@@ -170,7 +176,7 @@ def _wait(stream: Stream, error: OSError) -> tuple[tuple[tuple[int, int]], float
 
 def _trust(context: Any, ca: bytes) -> None:
     try:
-        context.load_verify_locations(cadata=ca.decode("ascii", "replace"))
+        context.load_verify_locations(cadata=ca.decode("ascii", "ignore"))
     except (OSError, ValueError) as error:
         raise Untrusted(f"{_UNFIT} ({_name(error)})") from error
 
@@ -204,8 +210,8 @@ def _no_password() -> str:
     raise ValueError("the key is encrypted")
 
 
-def _failed(error: Exception) -> Fault:
-    """Why there is no session."""
+def tls_fault(error: Exception) -> Fault:
+    """Why there is no session. `Untrusted`, unless the connection just broke."""
     name = _name(error)
     if isinstance(error, _ssl.SSLCertVerificationError):
         return Untrusted(f"{_SERVERS.get(error.verify_code, _UNKNOWN_AUTHORITY)} ({error.verify_message})")
@@ -219,7 +225,7 @@ def _broken(error: OSError) -> Fault:
     """Why a session ended. The server may have looked at the client's certificate only now."""
     name = _name(error)
     if "ALERT" in name:
-        return _failed(error)
+        return tls_fault(error)
     return Fault(f"the connection broke: {name}")
 
 

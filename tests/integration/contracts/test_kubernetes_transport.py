@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from adapters.kubernetes.transport import Request
-from contracts_kubernetes_transport import KubernetesTransportContract, failure
-from services.http_stub import HttpStub
+from contracts_kubernetes_transport import KubernetesTransportContract
 
 
 class TestLean(KubernetesTransportContract):
@@ -17,11 +16,6 @@ class TestLean(KubernetesTransportContract):
     def test_what_writes_is_sent_alone(self, stub, connect):
         connect(stub.url).send([Request(method, "/a", body=b"{}") for method in ("DELETE", "PUT", "GET")], 5)
         assert [asked.behind for asked in stub.asked] == [False, False, False]
-
-    def test_a_cut_over_tls_is_not_taken_for_an_end(self, connect, served, ca):
-        """Anybody on the way could have cut it. The package's HTTP library does not tell the two apart."""
-        with HttpStub(served) as stub:
-            failure(lambda: connect(stub.url, tls=ca).send([Request("GET", "/until-close")], 5))
 
 
 class TestLibrary(KubernetesTransportContract):
