@@ -11,9 +11,11 @@ from adapters.etcdv3.transport import (
     DEADLINE_EXCEEDED,
     FAILED_PRECONDITION,
     INVALID_ARGUMENT,
+    ONE_KEY,
     PERMISSION_DENIED,
     UNAUTHENTICATED,
     UNAVAILABLE,
+    Question,
     TransportError,
     Untrusted,
 )
@@ -305,3 +307,26 @@ def test_errors_say_who_has_to_act_and_name_the_endpoint(clock, status, text, ex
         connection(played).ask(played.request, LATER)
     assert type(caught.value) is expected
     assert f"etcd http://a:1: {text}" in str(caught.value)
+
+
+# --- what connecting asks -------------------------------------------------------------------------------------------
+
+KEYS = ((b"/a", b""), (b"/b", b"/c"))
+
+
+def test_connecting_asks_what_a_read_wants_and_one_key_otherwise(clock):
+    played = Played(clock, "rows", "written")
+    etcd = connection(played)
+    etcd.ask(played.request, LATER, repeatable=True, reads=KEYS)
+    etcd.close()
+    etcd.ask(played.request, LATER)
+    assert played.questions == [Question(KEYS), ONE_KEY]
+
+
+def test_where_a_token_is_needed_connecting_asks_for_it_and_later_uses_it(clock):
+    played = Played(clock, "rows", "more", sign_ins=["token"])
+    etcd = connection(played, EtcdSettings((A,), user="u", password="p"))  # noqa: S106 - of nobody
+    etcd.ask(played.request, LATER, repeatable=True, reads=KEYS)
+    etcd.close()
+    etcd.ask(played.request, LATER, repeatable=True, reads=KEYS)
+    assert played.questions == [Question(KEYS, user="u", password="p"), Question(KEYS, "token")]  # noqa: S106
