@@ -8,7 +8,6 @@ Invariant: errors name the file, and show nothing of what is in it but names.
 
 from __future__ import annotations
 
-from adapters.kubernetes.exec_plugin import ExecPlugin, read_exec
 from adapters.kubernetes.fields import Malformed, flag, items, member, octets, text, texts
 from adapters.kubernetes.outside import read_file
 from adapters.kubernetes.yaml_subset import parse_yaml
@@ -19,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from adapters.kubernetes.exec_plugin import ExecPlugin
     from adapters.kubernetes.fields import Object
     from domain.json_text import Json
 
@@ -188,7 +188,6 @@ def _read_user(entry: _Entry, name: str) -> User:
     if body.get("auth-provider"):
         provider = text(member(body, "auth-provider"), "name")
         raise Malformed(f"auth-provider {provider!r} of user {name!r} is not supported; use an exec plugin instead")
-    plugin = member(body, "exec")
     return User(
         token=text(body, "token"),
         token_file=_beside(entry.path, text(body, "tokenFile")),
@@ -196,10 +195,18 @@ def _read_user(entry: _Entry, name: str) -> User:
         password=text(body, "password"),
         cert=_material(entry, "client-certificate"),
         key=_material(entry, "client-key"),
-        exec=read_exec(plugin, lambda command: _beside(entry.path, command)) if plugin else None,
+        exec=_read_exec(member(body, "exec"), entry.path),
         headers=_impersonation(body),
         shown=f"kubeconfig {entry.path}, user {name!r}",
     )
+
+
+def _read_exec(entry: Object, path: str) -> ExecPlugin | None:
+    if not entry:
+        return None
+    from adapters.kubernetes.exec_plugin import read_exec
+
+    return read_exec(entry, lambda command: _beside(path, command))
 
 
 def _impersonation(body: Object) -> tuple[tuple[str, str], ...]:

@@ -10,7 +10,6 @@ nothing and runs nothing; an exec plugin runs when a connection is opened (`with
 
 from __future__ import annotations
 
-from adapters.kubernetes.exec_plugin import obtain
 from adapters.kubernetes.kubeconfig import Cluster, Material, User, inline_kubeconfig, load_kubeconfig
 from adapters.kubernetes.outside import read_file
 from adapters.kubernetes.proxies import choose_proxy
@@ -135,6 +134,8 @@ def with_plugin(settings: Settings, outside: Outside) -> Settings:
     """The same settings with what their exec plugin, if there is one, gives now."""
     if settings.exec is None:
         return settings
+    from adapters.kubernetes.exec_plugin import obtain
+
     given = obtain(settings.exec, settings.about_cluster, outside)
     tls = settings.tls.replace(cert=given.cert, key=given.key) if given.cert else settings.tls
     expires = given.expires if given.expires is not None else expiry(given.token)

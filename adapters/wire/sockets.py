@@ -134,7 +134,9 @@ def _look_up_aside(host: str, port: int) -> Work[list[Address]]:
 
 
 def _resolve(host: str, port: int, flags: int) -> list[Address]:
-    answers = _socket.getaddrinfo(host, port, type=_socket.SOCK_STREAM, flags=flags)
+    # A text would be encoded by a codec that loads twice as much as all of this. Octets end at a NUL.
+    name = host.encode("ascii") if host.isascii() and "\0" not in host else host
+    answers = _socket.getaddrinfo(name, port, type=_socket.SOCK_STREAM, flags=flags)
     return [(family, address) for family, _, _, _, address in answers]
 
 
