@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 class BridgeAttachment(Value):
-    """`masquerade` is the back end that has rules, "" without any. `host_index` is 0 if it is not known."""
+    """`masquerade` is the back end that has rules, "" without any. `host_index` is 0 if it is not known. `ipam` is the
+    type of the IPAM plugin, which was asked in CNI `version`.
+    """
 
     id: AttachmentId
     bridge: str
@@ -30,6 +32,7 @@ class BridgeAttachment(Value):
     masquerade: str = ""
     guarded: bool = False
     ipam: str = ""
+    version: str = ""
 
 
 def attachment_text(attachment: BridgeAttachment) -> str:
@@ -46,6 +49,7 @@ def attachment_text(attachment: BridgeAttachment) -> str:
             "ipMasqBackend": attachment.masquerade,
             "macspoofchk": attachment.guarded,
             "ipam": attachment.ipam,
+            "cniVersion": attachment.version,
         },
         indent=4,
     )
@@ -63,6 +67,7 @@ _FIELDS: Fields = {
     "ipMasqBackend": ("masquerade", text),
     "macspoofchk": ("guarded", flag),
     "ipam": ("ipam", text),
+    "cniVersion": ("version", text),
 }
 
 

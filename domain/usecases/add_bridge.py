@@ -163,6 +163,7 @@ class _Connection:
                 masquerade=backend,
                 guarded=self._conf.mac_spoof_check,
                 ipam=self._conf.ipam.type,
+                version=self._conf.cni_version,
             ),
         )
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from domain.bridge.conf import AttachmentId
 from domain.bridge.names import attachment_of
 from domain.cni.errors import INTERNAL, CniError
+from domain.json_text import dumps, parse
 from domain.workload.steps import HOST, Device
 from ports.errors import PortError, Refused
 from ports.firewall import Owner
@@ -91,8 +92,18 @@ class _Collection:
                     sides.remove(Device(HOST, link.name))
 
     def _ipam_call(self, stale: BridgeAttachment | None) -> IpamCall:
-        """GC's own request, or that of a DEL which the runtime has never sent."""
-        request = self._call.request
+        """GC's own request, or that of a DEL which the runtime has never sent: in the version of the ADD, since a
+        plugin need not know GC's.
+        """
+        request, conf, text = self._call.request, self._call.netconf, self._call.netconf_text
         if stale is not None:
             request = request.replace(container_id=stale.id.container_id, ifname=stale.id.ifname, netns="", args="")
-        return IpamCall(request, self._call.netconf, self._call.netconf_text)
+            conf = conf.replace(cni_version=stale.version)
+            text = _with_version(text, stale.version)
+        return IpamCall(request, conf, text)
+
+
+def _with_version(netconf_text: str, version: str) -> str:
+    document = parse(netconf_text)
+    assert isinstance(document, dict)  # noqa: S101 - the call has been read from it
+    return dumps({**document, "cniVersion": version})

@@ -100,7 +100,7 @@ def test_a_rules_comment_is_cut_to_what_nftables_takes() -> None:
 
 def test_a_record_is_read_back() -> None:
     whole = BridgeAttachment(
-        C1, "cni0", "eth0c1", 7, "02:00:00:00:00:01", "/n", (V4, V6), "nftables", True, "host-local"
+        C1, "cni0", "eth0c1", 7, "02:00:00:00:00:01", "/n", (V4, V6), "nftables", True, "host-local", "1.0.0"
     )
     assert read_attachment(attachment_text(whole)) == whole
     assert read_attachment('{"containerID": "c1", "ifname": "eth0"}') == BridgeAttachment(C1, "", "")

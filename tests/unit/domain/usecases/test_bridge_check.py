@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from domain.cni.errors import CniError
@@ -250,6 +252,15 @@ def test_bt_30_what_is_not_valid_goes_and_the_rest_stays(host: OneHost) -> None:
     assert sorted(key for _, key in host.attachments.kept) == ["c1-eth0", "c3-eth0"]
     assert host.verbs()[3:] == ["DEL", "GC"]
     assert host.ipam.calls[3].call.request.container_id == "c2"
+
+
+def test_gc_releases_addresses_in_the_version_of_the_add(host: OneHost) -> None:
+    """An IPAM plugin that knows DEL need not know GC's version."""
+    host.add(host.conf(cniVersion="0.4.0"))
+    host.collect()
+    released = host.ipam.calls[1].call
+    assert released.netconf.cni_version == json.loads(released.netconf_text)["cniVersion"] == "0.4.0"
+    assert host.ipam.calls[2].call.netconf.cni_version == "1.1.0"
 
 
 def test_bt_31_gc_twice(host: OneHost) -> None:

@@ -13,6 +13,7 @@ from domain.ipam.errors import IpamError, StillContended
 from domain.ipam.handle import Handle
 from domain.ipam.owner_update import OwnerUpdate
 from domain.usecases.assign_addresses import assign_addresses
+from domain.usecases.steps.guarded_write import guarded_write
 from domain.usecases.steps.owner_attributes import set_owner_attributes
 from domain.usecases.undo import Undo
 from domain.workload.annotations import CONTAINER_ID, POD_IP
@@ -764,6 +765,34 @@ def test_l04_l07_a_handle_that_counts_too_much_goes_with_the_machine(world):
     world.delete_machine()
     world.end(pod)
     world.check_at_rest(set())
+
+
+def test_a_handle_that_counts_in_blocks_that_are_gone_goes_with_the_machine(world):
+    world.store.create(HandleKey(HANDLE), Handle({Cidr.parse("10.9.0.0/30"): 1}), NEVER)
+    pod = world.pod("a")
+    world.end(pod)
+    assert world.has_handle()
+    world.delete_machine()
+    world.end(pod)
+    require_nothing(world)
+
+
+def test_one_of_two_addresses_in_a_block_stays_with_who_owns_it(world):
+    """Nobody of ours gives a machine two addresses of a version, but it may have them."""
+    source, target = world.pod("source"), world.pod("target", migration="j1")
+    world.start(source, ip="10.9.0.4")
+    other = world.holders(HANDLE)["10.9.0.4"].replace(secondary={"namespace": SPACE, "pod": target})
+    cidr = Cidr.parse("10.9.0.4/30")
+
+    def given(found):
+        return found.take((1,), other).replace(sequence=found.sequence + 1)
+
+    world.delete_machine()
+    world.remove_pod(target)
+    before_update(world, BlockKey, lambda: guarded_write(world.work(), BlockKey(cidr), given))
+    world.cluster.pods[SPACE, target] = world.cluster.pods[SPACE, source]
+    world.end(source)
+    assert world.owners() == {"10.9.0.5": (target, "")}
 
 
 def test_a_bare_handle_goes_with_the_machine(world):
