@@ -6,7 +6,7 @@ are those of the .proto beside this file.
 
 from __future__ import annotations
 
-from adapters.wire.protobuf import delimited, fields, integer, message, number, text
+from adapters.wire.protobuf import delimited, fields, integer, message, number, octets, text
 from domain.value import Value
 
 TYPE_CHECKING = False
@@ -75,8 +75,12 @@ def _port(port: Port) -> tuple[bytes, ...]:
 
 
 def _mapping(field: int, items: Mapping[str, str]) -> bytes:
-    """In the order of the keys, so that the same request is the same octets."""
-    return b"".join([message(field, text(1, key), text(2, items[key])) for key in sorted(items)])
+    """In the order of the keys, so that the same request is the same octets. Empty texts are written, too."""
+    return b"".join([message(field, _entry(1, key), _entry(2, items[key])) for key in sorted(items)])
+
+
+def _entry(field: int, value: str) -> bytes:
+    return octets(field, value.encode(), present=True)
 
 
 def _number(field: int, value: int, allowed: range) -> bytes:

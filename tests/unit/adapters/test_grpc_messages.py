@@ -1,4 +1,4 @@
-"""What goes over the wire to a gRPC dataplane, read by field numbers without the library that wrote it.
+"""What goes over the wire to a gRPC dataplane, read by field numbers, and compared with what the library would write.
 
 CNI-017, CNI-019, G14; spec: cni-plugin 8.2.
 """
@@ -6,7 +6,11 @@ CNI-017, CNI-019, G14; spec: cni-plugin 8.2.
 from __future__ import annotations
 
 import pytest
+from google.protobuf.message import Message
+from hypothesis import given
+from hypothesis import strategies as st
 
+from adapters.grpc import cni_dataplane_pb2 as wire
 from adapters.grpc.messages import Reply, add_request, del_request, read_add_reply, read_del_reply
 from domain.ipam.address import Address, Cidr
 from domain.workload.attachment import Attachment
@@ -146,3 +150,61 @@ def test_replies():
         assert read(encoded(1, 1) + encoded(9, "from a later version")).error is None
         with pytest.raises(ValueError, match=r".+"):
             read(b"\xff\xff not a message")
+
+
+short = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+mapping_of = st.dictionaries(short, short, max_size=4)
+ports_of = st.lists(st.builds(Port, short, short, *[st.integers(0, 2**32 - 1)] * 2, short), max_size=3).map(tuple)
+gateways_of = st.sampled_from([(), (None,), (Address.parse("10.0.0.1"),)])
+attachments = st.builds(
+    PLAIN.replace,
+    gateways=gateways_of,
+    mtu=st.integers(-(2**31), 2**31 - 1),
+    allow_ip_forwarding=st.booleans(),
+    labels=mapping_of,
+    annotations=mapping_of,
+    ports=ports_of,
+    **dict.fromkeys(("ifname", "netns", "host_name", "name", "namespace", "endpoint", "node", "orchestrator"), short),
+    pod=short,
+)
+
+
+@given(attachments, mapping_of)
+def test_requests_are_those_of_the_library(attachment, options):
+    gateway = "<nil>" if attachment.gateways in ((), (None,)) else "10.0.0.1"
+    meant = wire.AddRequest(
+        interface_name=attachment.ifname,
+        netns=attachment.netns,
+        desired_host_interface_name=attachment.host_name,
+        settings=wire.ContainerSettings(allow_ip_forwarding=attachment.allow_ip_forwarding, mtu=attachment.mtu),
+        container_ips=[wire.IPConfig(address="10.0.0.9/26", gateway=gateway)],
+        container_routes=["0.0.0.0/0"],
+        workload=wire.WorkloadIDs(
+            **{name: getattr(attachment, name) for name in ("name", "namespace", "labels", "annotations", "endpoint")},
+            **{name: getattr(attachment, name) for name in ("node", "orchestrator", "pod")},
+            ports=[
+                wire.Port(
+                    **{name: getattr(port, name) for name in ("name", "protocol", "port", "host_port", "host_ip")}
+                )
+                for port in attachment.ports
+            ],
+        ),
+        dataplane_options=options,
+    )
+    same(add_request(attachment, options), meant)
+    deletion = wire.DelRequest(interface_name=attachment.ifname, netns=attachment.netns, dataplane_options=options)
+    same(del_request(attachment.netns, attachment.ifname, options), deletion)
+
+
+def same(written: bytes, meant: Message) -> None:
+    """In the octets, too, but for the order of a mapping's entries, which each library has its own of."""
+    assert type(meant).FromString(written) == meant
+    assert len(written) == meant.ByteSize()
+
+
+@given(st.booleans(), short, short, short)
+def test_replies_of_the_library_are_read(successful, error, host_interface, mac):
+    reply = wire.AddReply(
+        successful=successful, error_message=error, host_interface_name=host_interface, container_mac=mac
+    )
+    assert read_add_reply(reply.SerializeToString()) == Reply(None if successful else error, host_interface, mac)
