@@ -18,13 +18,13 @@ import os
 import sys
 
 from adapters.records.kinds import KINDS, kind_named
-from domain.cni.netconf import NetConf
+from domain.cni.netconf import KubernetesSettings, NetConf
 from entrypoints import ctl_commands, ctl_ipam
 from entrypoints.container import Container
 from entrypoints.ctl_answer import Answer
 from entrypoints.ctl_commands import FAULTS, Session
 from entrypoints.ctl_config import DEFAULT_PATH, client_config
-from entrypoints.wiring import DEFAULT_SQLITE_PATH
+from entrypoints.wiring import DEFAULT_SQLITE_PATH, setting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ def _configure(container: Container, options: Namespace, environment: Mapping[st
         chosen = client_config(environment, getattr(options, "config", ""))
         container.environment.override(chosen.environment)
         container.inline.override(chosen.inline)
-    container.netconf.override(NetConf(sqlite_path=path))
+    kubeconfig = setting(container.environment(), "KUBECONFIG")
+    container.netconf.override(NetConf(sqlite_path=path, kubernetes=KubernetesSettings(kubeconfig=kubeconfig)))
     container.create.override(options.command is ctl_commands.init)
 
 

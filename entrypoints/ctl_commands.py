@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from adapters.records.kinds import Kind
     from entrypoints.container import Container
     from ports.clock import Clock
+    from ports.cluster import Cluster
     from ports.datastore import Datastore, Key, Stored
     from ports.deadline import Deadline
 
@@ -67,6 +68,16 @@ class Session:
     def work(self, waiting: float = 0.0) -> Work:
         """What the steps of a use case share; `waiting` seconds of it will pass in waiting on purpose."""
         return Work(self.datastore, self._clock, self._container.log(), self._clock.deadline(BUDGET + waiting))
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """What the kubeconfig of the environment leads to, if there is one that can be used."""
+        try:
+            found: Cluster = self._container.cluster()
+        except PortError as error:
+            self._container.log().warning("Nobody can be asked which virtual machines there are", error=error)
+            return None
+        return found
 
     def host_name(self) -> str:
         name: str = self._container.node().host_name()

@@ -34,7 +34,7 @@ _PLURALS = {PROBLEM: "problems", LEAK: "leaks", INFO: "infos"}
 
 def check(options: Namespace, session: Session) -> Answer:
     """Exit code 0 when all is sound, 1 when there is a finding that is more than an info."""
-    report = check_ipam(session.work())
+    report = check_ipam(session.work(), session.cluster)
     code = 0 if is_clean(report.findings) else 1
     if options.output == "json":
         return Answer(report_json(report), code)
@@ -114,7 +114,7 @@ def gc(options: Namespace, session: Session) -> Answer:
     sweep = Sweep(options.grace, options.leaked, first)
     if not options.yes:
         return _dry(options, session, sweep)
-    outcomes = collect_ipam(session.work(options.grace), sweep)
+    outcomes = collect_ipam(session.work(options.grace), sweep, session.cluster)
     code = 1 if any(one.outcome == FAILED for one in outcomes) else 0
     if options.output == "json":
         return Answer(outcomes_json(outcomes), code)
@@ -122,7 +122,7 @@ def gc(options: Namespace, session: Session) -> Answer:
 
 
 def _dry(options: Namespace, session: Session, sweep: Sweep) -> Answer:
-    report = check_ipam(session.work())
+    report = check_ipam(session.work(), session.cluster)
     found = [
         one for one in collectable(report.findings, sweep) if sweep.first is None or one.identity in sweep.first.found
     ]

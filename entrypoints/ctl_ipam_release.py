@@ -5,7 +5,7 @@ Invariant: an address whose workload has an endpoint is released only with --for
 
 from __future__ import annotations
 
-from domain.ipam.audit_addresses import LEAKED, VANISHED_NODE, Endpoints, Holders
+from domain.ipam.audit_addresses import LEAKED, VANISHED_MACHINE, VANISHED_NODE, Endpoints, Holders
 from domain.ipam.audit_handles import ORPHAN
 from domain.ipam.errors import IpamError
 from domain.ipam.release import Release
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from domain.usecases.steps.work import Work
     from entrypoints.ctl_commands import Session
 
-_FROM_REPORT = frozenset((LEAKED, VANISHED_NODE, ORPHAN))
+_FROM_REPORT = frozenset((LEAKED, VANISHED_NODE, VANISHED_MACHINE, ORPHAN))
 _SETTINGS = {
     "strict_affinity": "StrictAffinity",
     "auto_allocate_blocks": "AutoAllocateBlocks",
@@ -43,7 +43,7 @@ def release(options: Namespace, session: Session) -> Answer:
     work = session.work()
     if options.from_report:
         look = common([read_look(path) for path in options.from_report])
-        outcomes = collect_ipam(work, Sweep(0, leaked=True, first=look, kinds=_FROM_REPORT))
+        outcomes = collect_ipam(work, Sweep(0, leaked=True, first=look, kinds=_FROM_REPORT), session.cluster)
         text = outcomes_json(outcomes) if options.output == "json" else outcomes_text(outcomes)
         return Answer(text, 1 if any(one.outcome == FAILED for one in outcomes) else 0)
     if options.ip:

@@ -1,8 +1,8 @@
 """Compare allocated addresses with the workloads that should have them (cases L11, L12; spec: ipam 13.3, 16).
 
-An address counts as leaked only if nothing speaks for its holder: tunnels, Windows' own reservations, virtual machines
-(which keep their addresses while they are off) and load balancers have no endpoint, and a call that is still at work
-has not written one yet.
+An address counts as leaked only if nothing speaks for its holder: tunnels, Windows' own reservations and load balancers
+have no endpoint, and a call that is still at work has not written one yet. A virtual machine keeps its addresses while
+it is off; they are left over only once it is known to be gone, and no pod with an endpoint owns them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from domain.ipam.address import Address, Cidr
 from domain.ipam.audit_blocks import is_vanished
 from domain.ipam.block import WINDOWS_HANDLE
+from domain.ipam.handle import MACHINE_MARK
 from domain.ipam.inventory import INFO, LEAK, Finding
 from domain.ipam.pools import pool_of
 from domain.ipam.reservations import reserved_cidrs
@@ -24,10 +25,11 @@ if TYPE_CHECKING:
     from domain.workload.endpoint import WorkloadEndpoint
 
 LEAKED, VANISHED_NODE = "address-without-endpoint", "address-of-vanished-node"
+VANISHED_MACHINE = "address-of-vanished-machine"
 UNALLOCATED, ANOTHERS = "endpoint-address-not-allocated", "endpoint-address-of-another"
 TWICE, IN_RESERVATION = "endpoints-share-address", "address-in-reservation"
 LONGEST_CALL = 90  # seconds: the original's budget for one allocation, and more than ours
-_MACHINES = ".vmi."
+_NO_ENDPOINT = "its container has no endpoint"
 _LEAKED_GC = "run `tortie ipam gc --leaked --yes`, which releases it"
 
 
@@ -57,6 +59,7 @@ class Endpoints:
 
     def __init__(self, endpoints: tuple[WorkloadEndpoint, ...]) -> None:
         self.containers = frozenset([endpoint.container_id for endpoint in endpoints if endpoint.container_id])
+        self._pods = frozenset([(one.metadata.namespace, one.pod) for one in endpoints if one.pod])
         self.by_address: dict[Address, list[WorkloadEndpoint]] = {}
         for endpoint in endpoints:
             for address in endpoint.addresses:
@@ -67,6 +70,10 @@ class Endpoints:
         if self.are_of(holder.holder or ""):
             return True
         return any(belongs(endpoint, holder) for endpoint in self.by_address.get(address, ()))
+
+    def have_owner_of(self, holder: Attribute) -> bool:
+        """Whether some endpoint is of a pod that owns, or is about to own, the virtual machine's address."""
+        return not self._pods.isdisjoint(_owners(holder))
 
     def are_of(self, handle: str) -> bool:
         """Whether some endpoint is of the handle's container."""
@@ -82,8 +89,24 @@ def belongs(endpoint: WorkloadEndpoint, holder: Attribute) -> bool:
     if container and name.endswith("." + container):
         return True
     pod = (endpoint.metadata.namespace, endpoint.pod)
-    owners = [(one.get("namespace"), one.get("pod")) for one in (holder.secondary, holder.alternate or {})]
-    return (not container or _MACHINES in name) and pod in owners
+    return (not container or is_of_machine(holder)) and pod in _owners(holder)
+
+
+def _owners(holder: Attribute) -> list[tuple[str, str]]:
+    slots = (holder.secondary, holder.alternate or {})
+    return [(one["namespace"], one["pod"]) for one in slots if "namespace" in one and "pod" in one]
+
+
+def is_of_machine(holder: Attribute) -> bool:
+    """Whether a virtual machine holds it, whose pods come and go."""
+    return MACHINE_MARK in (holder.holder or "")
+
+
+def machine_mark(block: Block, ordinal: int) -> str:
+    """What names an allocation of a virtual machine together with its owners, each by the time of its call."""
+    holder = block.holder(ordinal)
+    slots = (holder.secondary, holder.alternate or {}) if holder else ()
+    return ";".join([str(block.sequences.get(ordinal, 0)), *[slot.get("timestamp", "") for slot in slots]])
 
 
 def describe(holder: Attribute) -> dict[str, str]:
@@ -98,32 +121,43 @@ _WORDS = ("node", "namespace", "pod", "type", "timestamp")
 def is_of_container(holder: Attribute) -> bool:
     """Whether the handle is `<network>.<container>`."""
     name = holder.holder or ""
-    return "." in name and "type" not in holder.secondary and _MACHINES not in name
+    return "." in name and "type" not in holder.secondary and not is_of_machine(holder)
 
 
 def _is_young(inventory: Inventory, holder: Attribute) -> bool:
     """Whether the call that took the address may still be at work."""
-    try:
-        age = inventory.now - parse_go_string(holder.secondary.get("timestamp", ""))
-    except ValueError:
-        return False
-    return age < LONGEST_CALL * SECOND
+    for owner in (holder.secondary, holder.alternate or {}):
+        try:
+            age = inventory.now - parse_go_string(owner.get("timestamp", ""))
+        except ValueError:
+            continue
+        if age < LONGEST_CALL * SECOND:
+            return True
+    return False
 
 
 def _leak(inventory: Inventory, endpoints: Endpoints, block: Block, ordinal: int) -> Finding | None:
     holder, address = block.holder(ordinal), block.cidr.at(ordinal)
     assert holder is not None  # noqa: S101 - the caller has looked
     node = holder.secondary.get("node", "")
-    gone = is_vanished(inventory, node) and _MACHINES not in (holder.holder or "")
-    if not (gone or is_of_container(holder)) or endpoints.speak_for(holder, address) or _is_young(inventory, holder):
+    if is_of_machine(holder):
+        left_over = inventory.machines.get(holder.holder or "") is False and not endpoints.have_owner_of(holder)
+        kind, reason = VANISHED_MACHINE, "its virtual machine does not exist, and no pod owns it"
+        mark = machine_mark(block, ordinal)
+    else:
+        gone = is_vanished(inventory, node)
+        left_over = gone or is_of_container(holder)
+        kind, reason = (VANISHED_NODE, f"its node {node} does not exist") if gone else (LEAKED, _NO_ENDPOINT)
+        mark = str(block.sequences.get(ordinal, 0))
+    if not left_over or endpoints.speak_for(holder, address) or _is_young(inventory, holder):
         return None
     advice = _LEAKED_GC
     if inventory.unreadable.endpoints:
         advice = "mend the unreadable endpoint records first: one of them may be its own"
     return Finding(
-        VANISHED_NODE if gone else LEAKED,
+        kind,
         str(address),
-        f"its node {node} does not exist" if gone else "its container has no endpoint",
+        reason,
         advice,
         level=LEAK,
         holder=describe(holder),
@@ -131,7 +165,7 @@ def _leak(inventory: Inventory, endpoints: Endpoints, block: Block, ordinal: int
         address=address,
         block=block.cidr,
         handle=holder.holder or "",
-        mark=str(block.sequences.get(ordinal, 0)),
+        mark=mark,
     )
 
 
@@ -139,10 +173,10 @@ def _of_endpoints(
     inventory: Inventory, holders: Holders, address: Address, endpoints: list[WorkloadEndpoint]
 ) -> Iterator[Finding]:
     names = [f"{one.metadata.namespace}/{one.metadata.name}" for one in endpoints]
-    if len(endpoints) > 1:
+    found = holders.of(address)
+    if len(endpoints) > 1 and not _share_machine(found, endpoints):
         reason = f"{len(endpoints)} endpoints have it: {', '.join(names)}"
         yield Finding(TWICE, str(address), reason, "delete the workload that should not have it", address=address)
-    found = holders.of(address)
     if found is None and pool_of(inventory.pools, address) is None:
         return  # given out by somebody else: another IPAM plugin
     if found is None and any(address in cidr for cidr in inventory.unreadable.blocks):
@@ -159,6 +193,12 @@ def _of_endpoints(
             reason = f"endpoint {name} has it, but it is allocated to {found[2].holder}"
             holder = {**describe(found[2]), **who}
             yield Finding(ANOTHERS, str(address), reason, advice, holder=holder, address=address)
+
+
+def _share_machine(found: tuple[Block, int, Attribute | None] | None, endpoints: list[WorkloadEndpoint]) -> bool:
+    """Whether they are the source and the target of a live migration, which have the address both."""
+    holder = found[2] if found else None
+    return holder is not None and is_of_machine(holder) and all(belongs(one, holder) for one in endpoints)
 
 
 class Holders:

@@ -52,6 +52,7 @@ class Inventory(Value):
     """`blocks` and `handles` map to (record, revision). `nodes` are the names of those that exist.
 
     `now` is in nanoseconds since the epoch. `configuration` is the v3 resource of the settings, if there is one.
+    `machines` says of handles of virtual machines whether there is such a machine, where that is known.
     """
 
     now: int
@@ -65,6 +66,7 @@ class Inventory(Value):
     config: AllocationConfig = AllocationConfig()
     configuration: IPAMConfiguration | None = None
     unreadable: Unreadable = Unreadable()
+    machines: Mapping[str, bool] = {}
 
 
 class Finding(Value):

@@ -9,6 +9,7 @@ from domain.ipam.affinity import HOST, VIRTUAL, Owner
 from domain.ipam.audit import audit
 from domain.ipam.config import AllocationConfig
 from domain.ipam.inventory import Claim, Finding, Inventory, Unreadable
+from domain.usecases.steps.known_machines import known_machines
 from domain.value import Value
 from ports.datastore import (
     Affinities,
@@ -31,6 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.ipam.affinity import Affinity
     from domain.usecases.steps.work import Work
+    from ports.cluster import Cluster
     from ports.datastore import BadText, Stored
 
 
@@ -39,12 +41,13 @@ class Report(Value):
     findings: tuple[Finding, ...]
 
 
-def check_ipam(work: Work) -> Report:
-    inventory = take_inventory(work)
+def check_ipam(work: Work, cluster: Cluster | None = None) -> Report:
+    """`cluster` says which virtual machines there are; without it none is known to be gone."""
+    inventory = take_inventory(work, cluster)
     return Report(inventory, audit(inventory))
 
 
-def take_inventory(work: Work) -> Inventory:
+def take_inventory(work: Work, cluster: Cluster | None = None) -> Inventory:
     """What there is to know. What cannot be read is read first, so that nothing is missing from both lists."""
     store, deadline = work.datastore, work.deadline
     unreadable = _unreadable(store.unreadable(deadline))
@@ -55,6 +58,8 @@ def take_inventory(work: Work) -> Inventory:
         WorkloadEndpoints(), Nodes(), IPPools(), IPReservations(), deadline=deadline
     )
     config, configuration = store.fetch(AllocationConfigKey(), IPAMConfigurationKey("default"), deadline=deadline)
+    workloads = tuple([one.record for one in endpoints])
+    machines = known_machines(work, cluster, [one.record for one in blocks], workloads) if cluster else {}
     return Inventory(
         now=work.clock.now(),
         blocks={one.record.cidr: (one.record, one.revision) for one in blocks},
@@ -62,11 +67,12 @@ def take_inventory(work: Work) -> Inventory:
         claims=tuple([_claim(one) for one in (*hosts, *virtual)]),
         pools=tuple([one.record for one in pools]),
         reservations=tuple([one.record for one in reservations]),
-        endpoints=tuple([one.record for one in endpoints]),
+        endpoints=workloads,
         nodes=frozenset([one.record.metadata.name for one in nodes]),
         config=config.record if config else AllocationConfig(),
         configuration=configuration.record if configuration else None,
         unreadable=unreadable,
+        machines=machines,
     )
 
 

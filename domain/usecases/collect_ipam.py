@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from domain.usecases.steps.work import Work
+    from ports.cluster import Cluster
 
     Identity = tuple[str, str, str, str]
 
@@ -44,7 +45,7 @@ class Look(Value):
 class Sweep(Value):
     """`grace` is the time in seconds between two looks; `first` an earlier look, made by another run.
 
-    With `leaked` addresses of containers that are gone are released too, and of nodes that are gone. `kinds`, if any,
+    With `leaked` addresses of containers, virtual machines and nodes that are gone are released too. `kinds`, if any,
     are the only kinds of findings to act on.
     """
 
@@ -74,16 +75,18 @@ def collectable(findings: Iterable[Finding], sweep: Sweep) -> tuple[Finding, ...
     return tuple(sorted(chosen, key=lambda finding: finding.address is None))
 
 
-def collect_ipam(work: Work, sweep: Sweep) -> tuple[Collected, ...]:
+def collect_ipam(work: Work, sweep: Sweep, cluster: Cluster | None = None) -> tuple[Collected, ...]:
     """What became of everything that could be collected. The deadline has to allow for the grace period.
+
+    Without `cluster` no virtual machine is known to be gone.
 
     Unavailable if the datastore goes away; what was done until then stays done.
     """
-    first = sweep.first or _look(work, sweep)
+    first = sweep.first or _look(work, sweep, cluster)
     waited = (work.clock.now() - first.at) / SECOND
     if first.found and waited < sweep.grace:
         work.clock.sleep(sweep.grace - waited)
-    found = collectable(check_ipam(work).findings, sweep) if first.found else ()
+    found = collectable(check_ipam(work, cluster).findings, sweep) if first.found else ()
     outcomes: list[Collected] = []
     corrected: set[str] = set()
     for finding in found:
@@ -99,8 +102,8 @@ def collect_ipam(work: Work, sweep: Sweep) -> tuple[Collected, ...]:
     return tuple(outcomes)
 
 
-def _look(work: Work, sweep: Sweep) -> Look:
-    report = check_ipam(work)
+def _look(work: Work, sweep: Sweep, cluster: Cluster | None) -> Look:
+    report = check_ipam(work, cluster)
     found = [finding.identity for finding in collectable(report.findings, sweep)]
     return Look(report.inventory.now, frozenset(found))
 

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from domain.ipam import audit_addresses, audit_blocks, audit_handles
 from domain.ipam.affinity import PENDING_DELETION
+from domain.ipam.audit_addresses import machine_mark
 from domain.ipam.audit_blocks import lost_ordinals
 from domain.ipam.audit_handles import plain
 from domain.ipam.handle import Handle
 from domain.ipam.release import Release
 from domain.usecases.steps.claim_block import NotOurs, block_behind, claim_block, release_claim, rewrite
-from domain.usecases.steps.free_addresses import cooldown_seconds, settled
+from domain.usecases.steps.count_handle import settle
+from domain.usecases.steps.free_addresses import Chosen, cooldown_seconds, free_in_block, settled
 from domain.usecases.steps.guarded_write import DELETE, LEAVE, guarded_write, write_once
 from domain.usecases.steps.release_listed import release_listed
 from ports.datastore import AffinityKey, BlockKey, Blocks, HandleKey
@@ -170,6 +172,22 @@ def _release(work: Work, finding: Finding) -> bool:
     return bool(outcome.released)
 
 
+def _release_of_machine(work: Work, finding: Finding) -> bool:
+    """Freed only while its owners are the very same: a machine of that name may have started again."""
+    address, cidr = finding.address, finding.block
+    assert address is not None  # noqa: S101 - such findings name an address and its block
+    assert cidr is not None  # noqa: S101 - likewise
+
+    def same(block: Block) -> tuple[int, ...]:
+        ordinal = block.ordinal(address)
+        is_same = ordinal in block.held_by(finding.handle) and machine_mark(block, ordinal) == finding.mark
+        return (ordinal,) if is_same else ()
+
+    freed = free_in_block(work, cidr, Chosen(same, cooldown_seconds(work)))
+    settle(work, finding.handle, cidr)
+    return bool(freed.holders)
+
+
 HANDLE_KINDS = frozenset(
     (audit_handles.ORPHAN, audit_handles.TOO_MUCH, audit_handles.TOO_LITTLE, audit_handles.MISSING)
 )
@@ -182,6 +200,7 @@ _MENDING: dict[str, Callable[[Work, Finding], bool]] = {
     audit_blocks.LOST: _find_lost,
     audit_addresses.LEAKED: _release,
     audit_addresses.VANISHED_NODE: _release,
+    audit_addresses.VANISHED_MACHINE: _release_of_machine,
     audit_blocks.EMPTY_UNOWNED: _give_back,
     audit_blocks.EMPTY_VANISHED: _give_back,
     audit_blocks.VANISHED: _give_back,

@@ -12,9 +12,11 @@ from domain.ipam.block import Attribute
 from domain.ipam.errors import IpamError, StillContended
 from domain.ipam.handle import Handle
 from domain.ipam.owner_update import OwnerUpdate
+from domain.ipam.release import Release
 from domain.usecases.assign_addresses import assign_addresses
 from domain.usecases.steps.guarded_write import guarded_write
 from domain.usecases.steps.owner_attributes import set_owner_attributes
+from domain.usecases.steps.release_listed import release_listed
 from domain.usecases.undo import Undo
 from domain.workload.annotations import CONTAINER_ID, POD_IP
 from domain.workload.kubevirt import API_VERSION, INSTANCE
@@ -678,6 +680,28 @@ def test_an_adopted_address_that_is_freed_again_is_followed_by_another(world):
     assert len(world.start(first)[0]) == 1
     assert moves == []
     assert set(world.owners().values()) == {(first, "")}
+
+
+def test_a_start_that_goes_round_keeps_what_it_has_got(world):
+    """Its IPv4 address is new; the IPv6 one is a rival's, and goes before it can be made ours."""
+    first, second = world.pod("a"), world.pod("b")
+
+    def start_elsewhere():
+        world.start(second, ip="fd09::5")
+
+    moves = [lambda: None, start_elsewhere, lambda: None]
+    moves.append(lambda: release_listed(world.work(), [Release(Address.parse("fd09::5"))]))
+
+    def hook(verb, key):
+        if verb == "update" and isinstance(key, BlockKey) and moves:
+            moves.pop(0)()
+
+    world.store.before = hook
+    undo = world.unfinished(world.launch(first, **DUAL))
+    assert moves == []
+    assert list(world.owners().values()) == [(first, "")] * 2
+    undo.run()
+    world.check_at_rest(set())
 
 
 def test_an_address_that_is_freed_under_a_start_is_followed_by_a_new_one(running):
