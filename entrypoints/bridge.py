@@ -41,17 +41,20 @@ def main(name: str, arguments: Sequence[str], environ: Mapping[str, str], open_r
         return wanted.exit_code
     if "v" in flags:
         return 0 if send(VERSION + "\n") else 1
-    log = CallLog(name, default="debug" if _is_set(environ.get("CNI_DEBUG", "")) else "warning")
+    log = call_log(name, environ)
+    return run(_plugin(log, own_name=name == OWN_NAME), environ, log, open_runtime or _open_runtime)
+
+
+def call_log(name: str, environ: Mapping[str, str]) -> CallLog:
+    """Quiet, but for warnings, unless CNI_DEBUG is set. Each record says whose call it is of."""
+    debug = environ.get("CNI_DEBUG", "").lower() not in {"", "0", "false"}
+    log = CallLog(name, default="debug" if debug else "warning")
     log.always(
         command=environ.get("CNI_COMMAND", ""),
         container=environ.get("CNI_CONTAINERID", ""),
         ifname=environ.get("CNI_IFNAME", ""),
     )
-    return run(_plugin(log, own_name=name == OWN_NAME), environ, log, open_runtime or _open_runtime)
-
-
-def _is_set(value: str) -> bool:
-    return value.lower() not in {"", "0", "false"}
+    return log
 
 
 def _plugin(log: CallLog, *, own_name: bool) -> Plugin:
