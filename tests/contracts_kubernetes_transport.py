@@ -6,6 +6,7 @@ its own below.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import signal
@@ -15,6 +16,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,7 @@ import pytest
 from adapters.kubernetes.open_transport import open_transport
 from adapters.kubernetes.outside import Outside
 from adapters.kubernetes.server import parse_server
-from adapters.kubernetes.settings import Settings, Tls
+from adapters.kubernetes.settings import Settings, Tls, read_datastore_settings
 from adapters.kubernetes.transport import (
     STRATEGIC_MERGE_PATCH,
     Answer,
@@ -38,7 +40,7 @@ from services.tcp_proxy import BlackHole, TcpProxy
 
 PLANTED = "planted-secret-token"
 SECRET = (("Authorization", f"Bearer {PLANTED}"),)
-GET = Request("GET", "/api/v1/pods/a")
+GET = Request("GET", "/api/v1/namespaces/default/pods/a")
 
 
 def nothing_runs(program: object, seconds: float) -> tuple[int, bytes]:
@@ -126,7 +128,7 @@ class KubernetesTransportContract(Opening):
     def test_the_prefix_of_the_servers_url_comes_before_every_path(self, stub, connect):
         transport = connect(f"{stub.url}/k8s/clusters/c-1/")
         transport.send([GET], 5)
-        assert stub.asked[0].target == "/k8s/clusters/c-1/api/v1/pods/a"
+        assert stub.asked[0].target == "/k8s/clusters/c-1/api/v1/namespaces/default/pods/a"
         assert transport.server == f"{stub.url}/k8s/clusters/c-1"
 
     def test_headers_may_be_repeated(self, stub, connect):
@@ -534,8 +536,8 @@ class KubernetesTransportContract(Opening):
         with HttpProxy(stub.port, user="me:pass") as proxy:
             known = parse_server(proxy.url.replace("//", "//me:pass@"))
             (answer,) = connect("http://localhost:7777/k", proxy=known).send([GET], 5)
-            assert echoed(answer)["target"] == "/k/api/v1/pods/a"
-            assert proxy.asked[0].target == "http://localhost:7777/k/api/v1/pods/a"
+            assert echoed(answer)["target"] == "/k/api/v1/namespaces/default/pods/a"
+            assert proxy.asked[0].target == "http://localhost:7777/k/api/v1/namespaces/default/pods/a"
 
     def test_a_proxy_may_speak_tls_itself(self, connect, served, ca):
         with HttpStub(served) as stub, HttpProxy(stub.port, context=served) as proxy:
@@ -558,6 +560,144 @@ class KubernetesTransportContract(Opening):
             for url in (proxy.url, "http://127.0.0.1:1"):
                 transport = connect("https://localhost:7777", tls=ca, proxy=parse_server(url))
                 assert took(0, 2, lambda transport=transport: transport.send([GET], 5)).harmless
+
+
+class RealServerContract:
+    """`server` is an ApiServer on IPv6, with RBAC."""
+
+    library: bool
+
+    @pytest.fixture
+    def connect(self) -> Iterator[Callable[..., Transport]]:
+        """By a kubeconfig."""
+        opened = []
+
+        def connect(path: Path) -> Transport:
+            def read() -> Settings:
+                return read_datastore_settings(lambda name: str(path) if name == "KUBECONFIG" else "", OUTSIDE)
+
+            opened.append(open_transport(read(), read, OUTSIDE, library=self.library))
+            return opened[-1]
+
+        yield connect
+        for one in opened:
+            one.close()
+
+    @pytest.fixture
+    def admin(self, server, connect, tmp_path) -> Transport:
+        server.cluster.clear()
+        return connect(server.kubeconfig(tmp_path / "admin"))
+
+    def test_every_verb_and_what_the_server_says_to_it(self, server, admin):
+        path = "/api/v1/namespaces/default/configmaps"
+
+        def ask(method: str, name: str = "", body: object = None, kind: str = "application/json") -> tuple[int, dict]:
+            octets = b"" if body is None else json.dumps(body).encode()
+            (answer,) = admin.send([Request(method, f"{path}/{name}".rstrip("/"), (), octets, kind)], 10)
+            return answer.status, json.loads(answer.body)
+
+        made = {"metadata": {"name": "one"}, "data": {"a": "ä"}}
+        assert ask("POST", body=made)[0] == 201
+        status, said = ask("POST", body=made)
+        assert (status, said["reason"]) == (409, "AlreadyExists")
+        status, found = ask("GET", "one")
+        assert (status, found["data"]) == (200, {"a": "ä"})
+        assert ask("PUT", "one", found | {"data": {"b": "c"}})[0] == 200
+        status, said = ask("PUT", "one", found)
+        assert (status, said["reason"]) == (409, "Conflict")
+        status, patched = ask("PATCH", "one", {"data": {"d": "e"}}, STRATEGIC_MERGE_PATCH)
+        assert (status, patched["data"]) == (200, {"b": "c", "d": "e"})
+        status, said = ask("DELETE", "one", {"preconditions": {"uid": "another"}})
+        assert (status, said["reason"]) == (409, "Conflict")
+        assert ask("DELETE", "one", {"preconditions": {"uid": patched["metadata"]["uid"]}})[0] == 200
+        status, said = ask("GET", "one")
+        assert (status, said["reason"]) == (404, "NotFound")
+
+    def test_lists_come_whole_and_by_label(self, server, admin):
+        for number in range(40):
+            data = {"metadata": {"name": f"n{number}", "labels": {"odd": str(number % 2)}}, "data": {"x": "y" * 20_000}}
+            server.client.create("/api/v1/namespaces/default/configmaps", data)
+        try:
+            path = "/api/v1/namespaces/default/configmaps"
+            every, odd = admin.send(
+                [Request("GET", path), Request("GET", path, (("labelSelector", "odd in (1)"), ("limit", "500")))], 20
+            )
+        finally:
+            for number in range(40):
+                server.client.delete(f"/api/v1/namespaces/default/configmaps/n{number}")
+        assert len(every.body) > 800_000
+        assert (
+            len([item for item in json.loads(every.body)["items"] if "odd" in item["metadata"].get("labels", {})]) == 40
+        )
+        assert len(json.loads(odd.body)["items"]) == 20
+
+    def test_many_reads_at_once_are_answered_in_order(self, admin):
+        names = ["default", "kube-system", "absent", "kube-public"] * 15
+        answers = admin.send([Request("GET", f"/api/v1/namespaces/{name}") for name in names], 20)
+        for name, answer in zip(names, answers):
+            found = json.loads(answer.body)
+            assert (found["details"] if name == "absent" else found["metadata"])["name"] == name
+
+    @pytest.mark.parametrize("form", ["files", "inside", "token", "token file", "authority in a file", "insecure"])
+    def test_every_form_of_credentials(self, server, connect, tmp_path, form):
+        server.cluster.clear()
+        server.cluster.add_namespace("gold")
+        server.cluster.add_account("gold", "robot")
+        token = server.cluster.token("gold", "robot")
+        (tmp_path / "token").write_text(f"{token}\n")
+        forms: dict[str, dict[str, object]] = {
+            "files": {"user": server.client_certificate("robot", "system:masters")},
+            "inside": {"user": server.client_certificate("robot", "system:masters", inline=True)},
+            "token": {"token": token},
+            "token file": {"token_file": tmp_path / "token"},
+            "authority in a file": {"ca_file": True},
+            "insecure": {"token": token, "insecure_skip_tls_verify": True},
+        }
+        transport = connect(server.kubeconfig(tmp_path / "config", **forms[form]))
+        quiet = pytest.warns(Warning, match="Unverified") if form == "insecure" and self.library else nullcontext()
+        with quiet:
+            (answer,) = transport.send(
+                [Request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body=REVIEW)], 10
+            )
+        assert answer.status == 201, answer
+        who = json.loads(answer.body)["status"]["userInfo"]["username"]
+        expected = {"files": "robot", "inside": "robot", "authority in a file": "admin"}
+        assert who == expected.get(form, "system:serviceaccount:gold:robot")
+
+    def test_c14_a_token_that_is_replaced_is_read_again(self, server, connect, tmp_path):
+        server.cluster.clear()
+        server.cluster.add_namespace("gold")
+        server.cluster.add_account("gold", "robot")
+        path = server.kubeconfig(tmp_path / "config", token=server.sign_token("gold", "robot", seconds=-600))
+        transport = connect(path)
+        request = Request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body=REVIEW)
+        assert transport.send([request], 10)[0].status == 401
+        assert ", expired at 20" in transport.credentials
+        assert not transport.renew()
+        server.kubeconfig(path, token=server.sign_token("gold", "robot", seconds=600))
+        assert transport.renew()
+        assert transport.send([request], 10)[0].status == 201
+        assert ", valid until 20" in transport.credentials
+
+    def test_a_wrong_authority_and_a_wrong_name_are_refused(self, server, connect, tmp_path):
+        other = Authority(tmp_path / "other", "another authority")
+        inside = base64.b64encode(other.ca.read_bytes()).decode()
+        foreign = server.kubeconfig(tmp_path / "foreign", certificate_authority_data=inside)
+        named = server.kubeconfig(tmp_path / "named", tls_server_name="elsewhere.example")
+        for path in (foreign, named):
+            error = failure(lambda path=path: connect(path).send([GET], 10))
+            assert isinstance(error, Untrusted)
+        right = server.kubeconfig(tmp_path / "right", tls_server_name="kubernetes.default.svc")
+        assert connect(right).send([GET], 10)[0].status == 404
+
+    def test_through_a_proxy(self, server, connect, tmp_path):
+        with HttpProxy(server.port, to=server.address) as proxy:
+            transport = connect(server.kubeconfig(tmp_path / "config", proxy_url=proxy.url))
+            assert [answer.status for answer in transport.send([GET, GET], 10)] == [404, 404]
+            assert [asked.target for asked in proxy.asked] == [f"[::1]:{server.port}"]
+
+
+REVIEW = b'{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}'
 
 
 def context(pair: tuple[Path, Path]) -> ssl.SSLContext:

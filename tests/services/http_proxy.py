@@ -1,5 +1,5 @@
 """A forward proxy for HTTP: CONNECT for what is encrypted, absolute URLs for what is not. It resolves no names: each
-leads to `target`.
+leads to the port `target` of the host `to`.
 
     with HttpProxy(stub.port) as proxy:        listens at proxy.url, over TLS with `context`; `user` is name:password
         proxy.asked[0].target                  what it was asked for
@@ -19,9 +19,11 @@ from services.http_stub import HttpStub, read_request
 
 
 class HttpProxy(HttpStub):
-    def __init__(self, target: int, *, user: str = "", context: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, target: int, *, to: str = "127.0.0.1", user: str = "", context: ssl.SSLContext | None = None
+    ) -> None:
         super().__init__(context)
-        self._target = target
+        self._target = (to, target)
         self._user = user
         self.refusal = b""
 
@@ -34,7 +36,7 @@ class HttpProxy(HttpStub):
                 self.refusal or b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"
             )
             return
-        with socket.create_connection(("127.0.0.1", self._target), timeout=10) as server:
+        with socket.create_connection(self._target, timeout=10) as server:
             server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if asked.method == "CONNECT":
                 connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")

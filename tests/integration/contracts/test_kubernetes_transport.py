@@ -1,9 +1,29 @@
-"""Both transports to a kube-apiserver keep their contract."""
+"""Both transports to a kube-apiserver keep their contract, on servers that misbehave and on a real one."""
 
 from __future__ import annotations
 
+import base64
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
 from adapters.kubernetes.transport import Request
-from contracts_kubernetes_transport import KubernetesTransportContract
+from contracts_kubernetes_transport import KubernetesTransportContract, RealServerContract, mutual
+from services.apiserver import ApiServer
+from services.etcd import Authority
+from services.http_stub import HttpStub
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def server():
+    with ApiServer(address="::1") as server:
+        yield server
 
 
 class TestLean(KubernetesTransportContract):
@@ -18,5 +38,65 @@ class TestLean(KubernetesTransportContract):
         assert [asked.behind for asked in stub.asked] == [False, False, False]
 
 
+# A whole cold call: kubeconfig in YAML with a client certificate in it, TLS, several requests.
+COLD_CALL = """
+import sys
+before = set(sys.modules)
+sys.path.insert(0, {root!r})
+import time
+from adapters.kubernetes.open_transport import open_transport
+from adapters.kubernetes.outside import Outside
+from adapters.kubernetes.settings import read_datastore_settings
+from adapters.kubernetes.transport import Request
+outside = Outside({{}}, time.time_ns, time.sleep, lambda program, seconds: (1, b""))
+settings = read_datastore_settings(lambda name: {config!r} if name == "KUBECONFIG" else "", outside)
+transport = open_transport(settings, lambda: settings, outside, library=False)
+statuses = [answer.status for answer in transport.send([Request("GET", "/a"), Request("GET", "/chunked")], 10)]
+transport.close()
+print(statuses, *sorted(set(sys.modules) - before))
+"""
+LOADED = {
+    *("__future__", "_json", "os", "os.path", "posixpath", "genericpath", "stat", "_stat", "_collections_abc"),
+    *("errno", "select", "binascii", "_socket", "_ssl"),
+    *("adapters", "adapters.kubernetes", "adapters.wire", "domain", "domain.ipam", "ports"),
+    *(f"adapters.kubernetes.{name}" for name in ("open_transport", "outside", "settings", "kubeconfig", "fields")),
+    *(f"adapters.kubernetes.{name}" for name in ("yaml_subset", "yaml_scalars", "server", "proxies", "tokens")),
+    *(f"adapters.kubernetes.{name}" for name in ("transport", "renewing", "pace", "transport_lean", "connecting")),
+    "adapters.kubernetes.http11",
+    *(f"adapters.wire.{name}" for name in ("faults", "sockets", "waiting", "tls")),
+    *("domain.value", "domain.json_text", "domain.moment", "domain.ipam.address"),
+    *("ports.errors", "ports.cluster"),
+}
+
+
+def test_a_cold_call_of_the_lean_transport_loads_what_is_listed_and_nothing_else(tmp_path):
+    authority = Authority(tmp_path / "pki")
+    cert, key = (base64.b64encode(path.read_bytes()).decode() for path in authority.issue("client"))
+    with HttpStub(mutual(authority, ssl.TLSVersion.TLSv1_3)) as stub:
+        cluster = {"server": stub.url, "certificate-authority": str(authority.ca)}
+        document = {
+            "clusters": [{"name": "c", "cluster": cluster}],
+            "users": [{"name": "u", "user": {"client-certificate-data": cert, "client-key-data": key}}],
+            "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+            "current-context": "x",
+        }
+        (tmp_path / "config").write_text(yaml.safe_dump(document))
+        code = COLD_CALL.format(root=str(ROOT), config=str(tmp_path / "config"))
+        command = [sys._base_executable, "-ISB", "-c", code]  # type: ignore[attr-defined]  # not in typeshed
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert stub.peer_certificates == ["client"], done.stderr
+    statuses, _, loaded = done.stdout.partition("] ")
+    assert statuses == "[200, 200"
+    assert set(loaded.split()) - LOADED == set()
+
+
 class TestLibrary(KubernetesTransportContract):
+    library = True
+
+
+class TestLeanOnARealServer(RealServerContract):
+    library = False
+
+
+class TestLibraryOnARealServer(RealServerContract):
     library = True

@@ -27,6 +27,7 @@ MACHINE |= {"errno", "fcntl", "select"}  # 0.1, 0.2, 0.2: locks, and waiting for
 SQLITE = {"_sqlite3", "_functools"}  # 0.9, 0.1: adapters/sqlite/engine keeps `functools` away, which would cost 2.6
 BRIDGE = {"_sha512", "_sha2"}  # 0.2: names of its firewall chains; Python 3.12 has them all in the second
 CALLS = {"_ctypes", "_socket"}  # 0.4, 0.4: entering a namespace, which Python learnt in 3.12; netlink
+TLS = {"_socket", "_ssl"}  # 0.4, 2.9: most of it the library's own start
 NEVER = {
     *("collections", "ctypes", "functools", "keyword", "operator", "reprlib", "types"),
     *("argparse", "ast", "asyncio", "contextlib", "dataclasses", "datetime", "decimal", "enum", "inspect", "ipaddress"),
@@ -50,6 +51,7 @@ LIBRARY_TRANSPORTS = {
     *("adapters.linux.netlink_pyroute2", "adapters.linux.netlink_bridge_pyroute2"),
     *("adapters.etcdv3.transport_etcd3", "adapters.etcdv3.race_etcd3"),
     *("adapters.etcdv3.etcdrpc", "adapters.etcdv3.etcd_api_pb2"),
+    "adapters.kubernetes.transport_kubernetes",
     *("adapters.grpc.messages", "adapters.grpc.cni_dataplane_pb2"),  # google.protobuf; the first call imports grpc
 }
 OWN = ("domain", "ports", "adapters", "entrypoints")
@@ -94,9 +96,10 @@ def test_the_lists_do_not_contradict_each_other() -> None:
         (("adapters/grpc",), ALWAYS | MACHINE | {"_socket"}),
         (("adapters/sqlite",), ALWAYS | MACHINE | SQLITE),
         (("adapters/etcdv3",), ALWAYS | MACHINE | {"_socket"}),
+        (("adapters/kubernetes",), ALWAYS | MACHINE | TLS),
         (("entrypoints",), ALWAYS | MACHINE),
     ],
-    ids=["domain and ports", "records and memory", "linux", "grpc", "sqlite", "etcd", "entrypoints"],
+    ids=["domain and ports", "records and memory", "linux", "grpc", "sqlite", "etcd", "kubernetes", "entrypoints"],
 )
 def test_no_module_on_a_plugin_path_loads_more_than_its_budget(packages: tuple[str, ...], budget: set[str]) -> None:
     wanted = [
