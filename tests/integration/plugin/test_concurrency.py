@@ -6,36 +6,20 @@ Allocation is tried with `calico-ipam` alone, which is what contends; devices wi
 from __future__ import annotations
 
 import json
-import os
-import random
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 from integration.plugin.host import Answer, Container, Host
+from integration.plugin.mortal import Mortal, address, all_at_once, typical_life
 from integration.plugin.store import IPAM, V3, cluster_records, node_record
 
-T = TypeVar("T")
-R = TypeVar("R")
-AT_ONCE = 16
 NOWHERE = "/var/run/netns/none"
-
-
-def all_at_once(work: Callable[[T], R], items: Sequence[T], workers: int = AT_ONCE) -> list[R]:
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(work, items))
-
-
-def address(answer: Answer) -> str:
-    (ip,) = answer.result()["ips"]
-    return str(ip["address"].partition("/")[0])
 
 
 def check_empty(host: Host) -> None:
@@ -121,63 +105,6 @@ def encoded(records: dict[str, Any]) -> dict[str, str]:
 
 
 # --- calls that die -------------------------------------------------------------------------------------------------
-
-
-class Mortal:
-    """Calls that are ended by a signal at a random moment of their life. `seed` repeats the choices."""
-
-    def __init__(self, host: Host, program: str, life: float) -> None:
-        self.host = host
-        self.program = program
-        self.life = life
-        self.seed = int.from_bytes(os.urandom(4), "big")
-        self.random = random.Random(self.seed)
-
-    def call(self, verb: str, container: Container, number: int, delay: float) -> Answer:
-        process = self.host.start(self.host.environment(verb, container), program=self.program)
-        assert process.stdin
-        assert process.stdout
-        assert process.stderr
-        try:
-            process.stdin.write(json.dumps(self.host.netconf()).encode())
-            process.stdin.close()
-        except BrokenPipeError:
-            pass
-        time.sleep(delay)
-        process.send_signal(number)
-        out, err = process.stdout.read(), process.stderr.read()
-        return Answer(process.wait(60), out.decode(), err.decode())
-
-    def round(self, verb: str, containers: Sequence[Container]) -> list[Answer]:
-        plans = [
-            (container, self.random.choice((signal.SIGKILL, signal.SIGTERM)), self.random.uniform(0, self.life))
-            for container in containers
-        ]
-        return all_at_once(lambda plan: self.check(verb, *plan), plans, 8)
-
-    def check(self, verb: str, container: Container, number: int, delay: float) -> Answer:
-        """An error that was answered has been undone; what was answered otherwise is whole."""
-        answer = self.call(verb, container, number, delay)
-        if answer.exit == 0 and verb == "ADD":
-            assert address(answer)
-        elif answer.exit == 1:
-            answer.error(11, "SIGTERM")
-            if verb == "ADD":
-                assert f"net1.{container.identity}" not in self.host.store.allocated(), (self.seed, answer)
-        elif answer.exit:
-            assert answer.exit == -number, (self.seed, answer)
-            if number == signal.SIGTERM:  # it came before anything was done, so before any answer too
-                assert answer.stdout == "", (self.seed, answer)
-                assert f"net1.{container.identity}" not in self.host.store.handles() or verb == "DEL", self.seed
-        return answer
-
-
-def typical_life(host: Host, program: str, container: Container) -> float:
-    """Seconds that an ADD takes while eight run at once."""
-    began = time.monotonic()
-    host.add(container, program=program).result()
-    host.delete(container, program=program).silent()
-    return (time.monotonic() - began) / 2 * 4
 
 
 def test_calico_ipam_killed_at_any_moment_leaves_nothing_after_del(host: Host) -> None:

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("integration.pods.world", "integration.pods.checks", "integration.plugin.replay")
+pytest.register_assert_rewrite(
+    "integration.pods.world", "integration.pods.checks", "integration.plugin.replay", "integration.plugin.mortal"
+)
 
 from integration.plugin.conftest import _orphans, binaries  # noqa: E402 - so that assertions say what they compared
 from integration.plugin.kubernetes_store import Served  # noqa: E402
