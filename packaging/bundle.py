@@ -41,6 +41,7 @@ LAUNCHER = "calico"
 LINKS = ("calico-ipam", "my-custom-cni", "tortie")
 ON_REQUEST = ("bridge",)
 FOLDER = ".tortie"
+ELF = b"\x7fELF"  # how an executable of `make dist` begins
 LONGEST_INTERPRETER = 110  # kernels before 5.1 cut a script's first line at 127 bytes
 
 
@@ -223,30 +224,35 @@ def place_link(name: str, target: Path) -> None:
     fresh.rename(target)
 
 
-def publish(tree: Path, launcher: bytes, target: Path, links: tuple[str, ...] = LINKS) -> None:
-    """Put a bundle into a folder that may hold an older one, the launcher last. One at a time per folder."""
-    folder = target / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o755)
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def publish(tree: Path | None, launcher: bytes, target: Path, links: tuple[str, ...] = LINKS) -> None:
+    """Put a bundle into a folder that may hold an older one, the launcher last. One at a time per folder.
+
+    An executable that needs nothing beside it has no `tree`.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    lock = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        current, before = tree.name, folder_of(target / LAUNCHER)
-        place_tree(tree, folder / current)
+        kept = {folder_of(target / LAUNCHER)}
+        if tree:
+            kept.add(tree.name)
+            (target / FOLDER).mkdir(exist_ok=True)
+            (target / FOLDER).chmod(0o755)
+            place_tree(tree, target / FOLDER / tree.name)
         for name in links:
             if not (target / name).exists():
                 place_link(LAUNCHER, target / name)  # a first installation: nothing to keep working yet
         place_file(launcher, target / LAUNCHER)
         for name in links:
             place_link(LAUNCHER, target / name)
-        remove_leftovers(target, {current, before})
+        remove_leftovers(target, kept)
     finally:
         os.close(lock)
 
 
 def remove_leftovers(target: Path, kept: set[str]) -> None:
     """Folders of older builds, and what interrupted installations left."""
-    for old in (target / FOLDER).iterdir():
+    for old in (target / FOLDER).glob("*"):
         if old.name not in kept:
             shutil.rmtree(old, ignore_errors=True)
     for name in (LAUNCHER, *LINKS, *ON_REQUEST):
@@ -278,7 +284,8 @@ def build(target: Path, lock: Path) -> None:
 
 def install(source: Path, target: Path, links: tuple[str, ...]) -> None:
     launcher = (source / LAUNCHER).read_bytes()
-    publish(source / FOLDER / folder_of(source / LAUNCHER), launcher, target, links)
+    tree = None if launcher.startswith(ELF) else source / FOLDER / folder_of(source / LAUNCHER)
+    publish(tree, launcher, target, links)
     say(f"== Installed {', '.join((LAUNCHER, *links))} in {target}")
 
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Builds and installs the self-contained executable: one file that is calico, calico-ipam, my-custom-cni and tortie.
+"""Builds the self-contained executable: one file that is calico, calico-ipam, my-custom-cni and tortie.
 
-    build TARGET                     TARGET/calico, links to it, LICENSES/, versions
-    install TARGET FOLDER            FOLDER/calico and links to it, replaced atomically
+    dist.py TARGET        TARGET/calico and links to it; beside it LICENSES/, `versions` of what is in it, and `modules`
 
 Which of them a process is depends on the name that it is started under. It holds a static interpreter, OpenSSL, SQLite
 and our modules; nothing is unpacked, written or looked up when it starts.
@@ -22,7 +21,7 @@ import time
 from pathlib import Path
 
 from bundle import LAUNCHER as NAME
-from bundle import LINKS, place_file, place_link
+from bundle import publish
 from dist_runtime import COMPILED, LINKED, Runtime, call, runtime, say
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,7 +43,7 @@ def compile_all(made: Runtime, stage: Path) -> Path:
     """The linked executable."""
     cpython = made.cpython
     say("== Freezing the modules")
-    made.python(ROOT / "packaging" / "freeze.py", ROOT, cpython / "Lib", cpython / "Tools" / "scripts", stage)
+    made.python(ROOT / "packaging" / "freeze.py", ROOT, cpython / "Lib", stage)
     include = ("-I", str(cpython), "-I", str(cpython / "Include"))
     compiler = ("nice", "-n", "10", str(made.gcc), *COMPILED.split(), *include)
     say(f"== Compiling {len((stage / 'modules').read_text().split())} modules")
@@ -81,7 +80,7 @@ def build(target: Path) -> None:
         collect_licences(made, target / "LICENSES")
         shutil.copyfile(made.folder / "versions", target / "versions")
         shutil.copyfile(stage / "modules", target / "modules")
-        install(stage, target)
+        publish(None, linked.read_bytes(), target)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
     size = (target / NAME).stat().st_size / 1e6
@@ -106,32 +105,11 @@ def check(program: Path) -> None:
         sys.exit(f"It does not start ({done.returncode}): {done.stderr.decode(errors='replace')}")
 
 
-def install(source: Path, target: Path) -> None:
-    """The executable last: until then an older one goes on working under all its names."""
-    target.mkdir(parents=True, exist_ok=True)
-    for name in LINKS:
-        if not (target / name).exists():
-            place_link(NAME, target / name)
-    place_file((source / NAME).read_bytes(), target / NAME)
-    for name in LINKS:
-        place_link(NAME, target / name)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Build or install the self-contained executable.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    building = commands.add_parser("build")
-    building.add_argument("target", type=Path)
-    installing = commands.add_parser("install")
-    installing.add_argument("source", type=Path)
-    installing.add_argument("target", type=Path)
-    asked = parser.parse_args()
+    parser = argparse.ArgumentParser(description="Build the self-contained executable.")
+    parser.add_argument("target", type=Path)
     os.umask(0o022)
-    if asked.command == "build":
-        build(asked.target)
-    else:
-        install(asked.source, asked.target)
-        say(f"== Installed {', '.join((NAME, *LINKS))} in {asked.target}")
+    build(parser.parse_args().target)
 
 
 if __name__ == "__main__":

@@ -224,6 +224,7 @@ def build_cpython(steps: Steps, folder: Path) -> None:
         "./configure",
         *options.split(),
         "--without-readline",
+        f"--build={call('gcc', '-dumpmachine').strip()}",  # the compiler is made for glibc, and says so
         "CC=musl-gcc",
         "OPT=-DNDEBUG -fwrapv",
         f"CFLAGS={COMPILED} -ffile-prefix-map={folder}=.",

@@ -4,8 +4,8 @@ Which modules: what can be reached by imports from `entrypoints.main`, function 
 checkers see. A module of ours that needs a library from elsewhere as soon as it is loaded is left out: the executable
 does without them.
 
-How: each module's code object becomes static data by CPython's own `deepfreeze`, so that importing it reads, unpacks
-and allocates next to nothing. Names are interned when a module is first imported, not all at start.
+How: as marshalled byte code in read-only data, which all processes share. Code objects laid out as static data, by
+CPython's `deepfreeze`, load no faster, since each page that they are used on has to be copied, and take more memory.
 
 It runs in the very interpreter that the executable is made of, since byte code belongs to one version.
 Invariant: the same sources give the same C.
@@ -14,8 +14,7 @@ Invariant: the same sources give the same C.
 from __future__ import annotations
 
 import ast
-import importlib
-import io
+import marshal
 import os
 import sys
 from pathlib import Path
@@ -159,42 +158,29 @@ def compiled(path: Path, shown: str) -> Any:
     return compile(tree, shown, "exec", dont_inherit=True, optimize=0)
 
 
-def c_source(graph: Graph, tools: Path) -> str:
-    """All frozen modules and the tables of them that the interpreter reads."""
-    sys.path.append(str(tools))
-    deepfreeze: Any = importlib.import_module("deepfreeze")
-    output = io.StringIO()
-    printer = deepfreeze.Printer(output)
+def c_source(graph: Graph) -> str:
+    """All frozen modules, and the tables of them that the interpreter reads."""
+    code: list[str] = []
     bootstrap: list[str] = []
     ordinary: list[str] = []
     names = {module: name for name, module in BOOTSTRAP.items()}
-    for name, path in sorted(graph.files.items()):
+    for number, (name, path) in enumerate(sorted(graph.files.items())):
         shown = f"{name.replace('.', '/')}.py" if name in graph.own else f"<frozen {name}>"
-        printer.generate(f"{mangled(name)}_toplevel", compiled(path, shown))
-        output.write(getter(mangled(name), printer.patchups, printer.interns))
-        for pending in (printer.patchups, printer.interns, printer.deallocs):
-            pending.clear()
-        package = str(path.name == "__init__.py").lower()
+        data = marshal.dumps(compiled(path, shown))
+        code.append(f"static const unsigned char m{number}[] = {{{','.join(map(str, data))}}};\n")
+        package = int(path.name == "__init__.py")
         table = bootstrap if name in names else ordinary
-        table.append(f'    {{"{names.get(name, name)}", NULL, 0, {package}, get_{mangled(name)}}},\n')
-    aliases = "".join(f'    {{"{name}", "{module}"}},\n' for name, module in sorted(BOOTSTRAP.items()))
-    return output.getvalue() + TABLES % ("".join(bootstrap), "".join(ordinary), aliases)
+        table.append(f'    {{"{names.get(name, name)}", m{number}, {len(data)}, {package}, NULL}},\n')
+    aliases = [f'    {{"{name}", "{module}"}},\n' for name, module in sorted(BOOTSTRAP.items())]
+    return HEAD + "".join(code) + TABLES % ("".join(bootstrap), "".join(ordinary), "".join(aliases))
 
 
-def mangled(name: str) -> str:
-    return "m_" + name.replace("_", "__").replace(".", "_d")
-
-
-def getter(name: str, patchups: list[str], interns: list[str]) -> str:
-    """The function that the import system calls for a module's code, once."""
-    steps = "".join(f"    {step}\n" for step in patchups)
-    steps += "".join(f"    if ({step} < 0) return NULL;\n" for step in interns)
-    return f"static PyObject *get_{name}(void)\n{{\n{steps}    return Py_NewRef((PyObject *)&{name}_toplevel);\n}}\n"
-
-
+HEAD = """\
+/* Made by packaging/freeze.py */
+#include <Python.h>
+#include <internal/pycore_import.h>
+"""
 TABLES = """
-#include <stdbool.h>
-#include "internal/pycore_import.h"
 static const struct _frozen bootstrap[] = {
 %s    {0}
 };
@@ -206,36 +192,28 @@ static const struct _module_alias aliases[] = {
 %s    {0}
 };
 const struct _frozen *_PyImport_FrozenBootstrap = bootstrap;
-const struct _frozen *_PyImport_FrozenStdlib = ordinary;
+const struct _frozen *_PyImport_FrozenStdlib = none;
 const struct _frozen *_PyImport_FrozenTest = none;
-const struct _frozen *PyImport_FrozenModules = none;
+const struct _frozen *PyImport_FrozenModules = ordinary;
 const struct _module_alias *_PyImport_FrozenAliases = aliases;
-int _Py_Deepfreeze_Init(void) { return 0; } /* each module is made ready when it is first imported */
-void _Py_Deepfreeze_Fini(void) {} /* the process ends without tidying up */
+/* Of CPython's own frozen modules, which these take the place of. */
+int _Py_Deepfreeze_Init(void) { return 0; }
+void _Py_Deepfreeze_Fini(void) {}
 """
 
 
 def main() -> None:
-    """Arguments: our sources, the standard library, CPython's Tools/scripts, a folder for `frozen.c` and lists."""
-    root, stdlib, tools, target = (Path(word) for word in sys.argv[1:])
+    """Arguments: our sources, the standard library, and a folder for `frozen.c` and `modules`, their names."""
+    root, stdlib, target = (Path(word) for word in sys.argv[1:])
     graph = Graph(root, stdlib)
     for name in (*BOOTSTRAP.values(), *AT_START, ENTRY):
         if not graph.follow(name, "start"):
             sys.exit(f"{name} cannot be frozen")
     if lacking := graph.lacking():
         sys.exit("The recipe of the executable's interpreter lacks what our code imports: " + ", ".join(lacking))
-    (target / "frozen.c").write_text(PROLOGUE + c_source(graph, tools), "utf-8")
+    (target / "frozen.c").write_text(c_source(graph), "utf-8")
     (target / "modules").write_text("".join(f"{name}\n" for name in sorted(graph.files)))
 
-
-PROLOGUE = """\
-/* Made by packaging/freeze.py */
-#include "Python.h"
-#include "internal/pycore_gc.h"
-#include "internal/pycore_code.h"
-#include "internal/pycore_frame.h"
-#include "internal/pycore_long.h"
-"""
 
 if __name__ == "__main__":
     main()
