@@ -13,11 +13,13 @@ PYTEST := $(VENV)/bin/python -m pytest
 PYTEST_ARGS ?=
 ETCD_ONLY := tests/integration/etcd $(wildcard tests/integration/contracts/test_etcd*.py)
 # Load and kills are tried on etcd by tests/integration/faults, with fewer calls than an embedded datastore stands.
-UT_ETCD := tests/integration/plugin $(ETCD_ONLY) $(patsubst %,--ignore=tests/integration/plugin/%,test_concurrency.py test_soak.py)
+UT_ETCD := tests/integration/plugin tests/integration/pods $(ETCD_ONLY) $(patsubst %,--ignore=tests/integration/plugin/%,test_concurrency.py test_soak.py)
+KUBERNETES_ONLY := tests/integration/apiserver tests/integration/pods $(wildcard tests/integration/*/test_kube*.py)
+UT_KDD := $(sort $(KUBERNETES_ONLY)) $(addprefix tests/integration/plugin/,test_ipam_plugin.py test_ipam_cases.py)
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit mutants simulate soak lint integration interop ut-etcd demo test bench lock proto clean
+.PHONY: all help bootstrap build install unit mutants simulate soak lint integration interop ut-etcd ut-kdd demo test bench lock proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -29,7 +31,7 @@ demo: build  ## network two containers, ping, break a route, clean up (root)
 	@packaging/bootstrap.sh tools "make demo"
 	@$(VENV)/bin/python packaging/demo.py
 
-test:  ## everything: build, lint, unit, mutants, integration, ut-etcd, demo (root)
+test:  ## everything: build, lint, unit, mutants, integration, ut-etcd, ut-kdd, demo (root)
 	@packaging/check.sh
 
 unit: bootstrap  ## unit tests, with the branch coverage that domain and ports must have
@@ -47,13 +49,17 @@ soak: build  ## 8 processes of 200 calls each, some of them killed, three times 
 	@packaging/bootstrap.sh tools "make soak"
 	TORTIE_SOAK=200 TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) tests/integration/plugin/test_soak.py -o timeout=1800 $(PYTEST_ARGS)
 
-integration: build  ## tests on the real kernel and real processes, but for those of ut-etcd (root)
+integration: build  ## tests on the real kernel and real processes, but for those of ut-etcd and ut-kdd (root)
 	@packaging/bootstrap.sh tools "make integration"
-	TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) tests/integration $(patsubst %,--ignore=%,$(ETCD_ONLY)) $(PYTEST_ARGS)
+	TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) tests/integration $(patsubst %,--ignore=%,$(ETCD_ONLY) $(KUBERNETES_ONLY)) $(PYTEST_ARGS)
 
-ut-etcd: build  ## the plugins' tests, and the datastore's own, on a real etcd (root)
-	@packaging/bootstrap.sh tools "make ut-etcd"
+ut-etcd: build  ## the plugins' tests, and the datastore's own, on a real etcd; pods from a real API server (root)
+	@packaging/bootstrap.sh kubernetes "make ut-etcd"
 	TORTIE_TEST_STORE=etcd TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) $(UT_ETCD) $(PYTEST_ARGS)
+
+ut-kdd: build  ## everything of theirs with Kubernetes as the datastore, in both API groups, on a real API server (root)
+	@packaging/bootstrap.sh kubernetes "make ut-kdd"
+	TORTIE_TEST_STORE=kubernetes TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) $(UT_KDD) $(PYTEST_ARGS)
 
 PEER ?=
 interop: build  ## share an etcd with the original: PEER=folder of its calico and calico-ipam (root)
