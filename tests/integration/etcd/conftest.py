@@ -1,13 +1,15 @@
-"""An etcd for each module, and datastores on it."""
+"""An etcd for each module, and datastores on it, over the transport that TORTIE_TRANSPORT names."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from adapters.etcdv3.datastore import EtcdDatastore
 from adapters.linux.clock import SystemClock
+from domain.cni.netconf import NetConf
 from entrypoints import wiring
 from services.etcd import Etcd
 
@@ -36,7 +38,8 @@ def opened(clock: SystemClock) -> Iterator[Callable[..., EtcdDatastore]]:
 
     def opened(**environment: object) -> EtcdDatastore:
         variables = {name: str(value) for name, value in environment.items()}
-        store = wiring.datastore(variables, "", clock)
+        variables["TORTIE_TRANSPORT"] = os.environ.get("TORTIE_TRANSPORT", "")
+        store = wiring.datastore(variables, "", clock, wiring.api_servers(NetConf(), variables, clock))
         assert isinstance(store, EtcdDatastore)
         made.append(store)
         return store
