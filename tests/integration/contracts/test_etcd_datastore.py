@@ -1,4 +1,4 @@
-"""The etcd datastore keeps the port's contract, on a real etcd."""
+"""The etcd datastore keeps the port's contract, on a real etcd, over both transports."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from adapters.etcdv3.datastore import EtcdDatastore
 from adapters.etcdv3.load_etcd3 import load_etcd3
 from adapters.etcdv3.settings import read_settings
+from adapters.etcdv3.transport_lean import open_lean
 from adapters.linux.signals import Withheld
 from contracts_datastore import SOON, DatastoreContract
 from domain.ipam.handle import Handle
@@ -23,12 +24,20 @@ def server():
         yield etcd
 
 
+def library(tls):
+    return load_etcd3(tls, Withheld)
+
+
+def lean(_tls):
+    return open_lean
+
+
 class TestEtcdDatastore(DatastoreContract):
-    @pytest.fixture
-    def store(self, clock, server):
+    @pytest.fixture(params=[library, lean])
+    def store(self, request, clock, server):
         server.clear()
         settings = read_settings(lambda name: {"ETCD_ENDPOINTS": server.url}.get(name, ""), {})
-        with EtcdDatastore(settings, clock, load_etcd3(settings.tls, Withheld)) as store:
+        with EtcdDatastore(settings, clock, request.param(settings.tls)) as store:
             store.server = server
             yield store
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from adapters.etcdv3.datastore import EtcdDatastore
-from adapters.etcdv3.load_etcd3 import load_etcd3
 from adapters.etcdv3.settings import read_settings
+from adapters.etcdv3.transport_lean import open_lean
 from adapters.linux.clock import SystemClock
-from adapters.linux.signals import Withheld
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
 from contracts_ipam_assign import AutoAssignContract
@@ -33,7 +32,7 @@ def server():
 
 def connect(server, clock):
     settings = read_settings(lambda name: {"ETCD_ENDPOINTS": server.url}.get(name, ""), {})
-    return EtcdDatastore(settings, clock, load_etcd3(settings.tls, Withheld))
+    return EtcdDatastore(settings, clock, open_lean)
 
 
 class OnEtcd:
