@@ -208,6 +208,7 @@ class KubernetesTransportContract(Opening):
         for number in range(3):
             (answer,) = transport.send([Request("GET", f"/{number}")], 5)
             assert echoed(answer)["target"] == f"/{number}"
+        assert stub.connections == (1 if self.library else 3)  # the package's has read them with the answer
 
     def test_after_a_failure_the_next_call_begins_anew(self, stub, connect):
         transport = connect(stub.url)
@@ -423,6 +424,12 @@ class KubernetesTransportContract(Opening):
             assert isinstance(error, Untrusted)
             assert "certificate problem: the server's certificate is not for this host name" in str(error)
             assert stub.asked == []
+
+    def test_a_common_name_is_not_a_host_name(self, connect, authority, ca):
+        with HttpStub(context(authority.issue("localhost"))) as stub:
+            error = failure(lambda: connect(stub.url_for("localhost"), tls=ca).send([GET], 5))
+            assert isinstance(error, Untrusted)
+            assert "certificate problem: the server's certificate is not for this host name" in str(error)
 
     @pytest.mark.parametrize(("start", "days", "said"), [(-10, 5, "has expired"), (5, 10, "is not valid yet")])
     def test_a_certificate_out_of_its_time_is_refused(self, connect, tmp_path, start, days, said):
