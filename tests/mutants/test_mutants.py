@@ -33,7 +33,7 @@ MUTANTS = {
     ),
     "addresses are not freed before the handle is counted down": (
         STEPS + "free_addresses.py",
-        "        free_in_block(work, cidr, Chosen(lambda block: block.held_by(handle), cooldown, counted))\n",
+        "        free_in_block(work, cidr, Chosen(lambda block: block.held_by(handle), cooldown, counted, seen))\n",
         "",
     ),
     "an affinity is confirmed whoever owns the block": (
