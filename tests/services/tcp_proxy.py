@@ -148,10 +148,11 @@ class BlackHole:
             one.close()
 
 
-def _listen_in(netns: str, port: int) -> socket.socket:
+def _listen_in(netns: str, port: int, host: str = "127.0.0.1") -> socket.socket:
     """A listener on the loopback of a namespace; a socket stays in the namespace that it was made in."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     if not netns:
-        return socket.create_server(("127.0.0.1", port))
+        return socket.create_server((host, port), family=family)
     made: list[socket.socket] = []
 
     def make() -> None:
@@ -160,7 +161,7 @@ def _listen_in(netns: str, port: int) -> socket.socket:
         try:
             if libc.setns(handle, 0x40000000) != 0:
                 raise OSError(ctypes.get_errno(), "setns")
-            made.append(socket.create_server(("127.0.0.1", port)))
+            made.append(socket.create_server((host, port), family=family))
         finally:
             os.close(handle)
 

@@ -1,0 +1,173 @@
+"""A node of a real cluster whose way to the API server can be broken at any request, and the question what is left.
+
+Several rigs share one cluster at once: each call is about a pod of its own, and, where a block is to be claimed, about
+a node of its own. So "nothing is left" is asked of one pod's records, and `everything_agrees` once nobody calls.
+
+Invariant: what a rig has started ends with it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from integration.faults.rig import trace
+from integration.plugin.host import Answer
+from integration.plugin.kernel import Namespace
+from integration.plugin.kubernetes_store import POD_IPS, Served
+from integration.plugin.store import cluster_records
+from integration.pods.world import PodHost, Sandbox
+from services.custom_resources import GROUPS
+from services.kube_proxy import KubeProxy
+from services.tcp_proxy import TcpProxy
+
+T = TypeVar("T")
+R = TypeVar("R")
+SPACE, NETWORK = "gold", "k8s-pod-network"
+POOL = "10.64.0.0/12"  # so large that two nodes hardly ever want the same block
+TRY_AGAIN_LATER = 11
+_NUMBERS = itertools.count(1)
+
+
+class KubeRig(PodHost):
+    """`proxy` is the way from this host to the API server. `node` is the name of the node that calls are made on."""
+
+    proxy: KubeProxy  # type: ignore[assignment]  # the other suites have one that knows no requests
+
+    def __init__(self, binaries: Path, folder: Path, undo: ExitStack, kind: str, served: Served) -> None:
+        super().__init__(binaries, folder, undo, kind, served, None)
+        self.way: TcpProxy = self.proxy  # which only breaks as a whole
+        self.proxy = undo.enter_context(KubeProxy(served.server, netns=self.net.path))
+        self.node = "node-a"
+        self.use(self.proxy.kubeconfig(folder / "kubeconfig", token=served.token))
+
+    def use(self, kubeconfig: Path | str) -> None:
+        self.store.settings |= {"kubernetes": {"kubeconfig": str(kubeconfig)}}
+
+    def netconf(self, **more: Any) -> dict[str, Any]:
+        return super().netconf(**{"cniVersion": "1.0.0", "name": NETWORK, "nodename": self.node, **more})
+
+    # What there is to begin with
+
+    def begin(self, *pools: str) -> None:
+        """An empty cluster but for pools, this node, and the namespace of the pods."""
+        self.store.begin()
+        self.store.put_all(cluster_records(*(pools or (POOL,))))
+        self.cluster.add_namespace(SPACE)
+
+    def new_node(self) -> str:
+        """Calls are made on a node from now on that has no block."""
+        self.node = f"node-{next(_NUMBERS)}"
+        self.cluster.add_node(self.node)
+        return self.node
+
+    def pod(self, name: str = "", **more: Any) -> Sandbox:  # type: ignore[override]  # everything is in one namespace
+        return super().pod(name, **{"namespace": SPACE, "node": self.node, **more})
+
+    def timed(self, verb: str, sandbox: Sandbox, **more: Any) -> tuple[Answer, float]:
+        began = time.monotonic()
+        answer = self.call(verb, sandbox, **more)
+        return answer, time.monotonic() - began
+
+    # What has come of it
+
+    def annotations(self, sandbox: Sandbox) -> dict[str, str]:
+        return super().annotations(sandbox) or {}
+
+    def address(self, sandbox: Sandbox) -> str:
+        """The one address that records give the sandbox."""
+        (address,) = self.holds(sandbox, NETWORK)
+        return address
+
+    def networked(self, sandbox: Sandbox, answer: Answer) -> None:
+        """The answer's one address is what handle, block, pod and devices have."""
+        (ip,) = answer.result()["ips"]
+        address = ip["address"].partition("/")[0]
+        assert self.holds(sandbox, NETWORK) == [address]
+        assert self.handle(sandbox) is not None
+        assert self.annotations(sandbox)[POD_IPS] == f"{address}/32"
+        assert self.annotations(sandbox)["cni.projectcalico.org/containerID"] == sandbox.identity
+        assert sandbox.inside.addresses("eth0") == [f"{address}/32"]
+        assert self.devices() == {sandbox.host_name}
+
+    def gone(self, sandbox: Sandbox) -> None:
+        """There is no trace of it in records, of the pod, on the host and inside."""
+        self.offline(sandbox)
+        assert self.handle(sandbox) is None
+        assert self.holds(sandbox, NETWORK) == []
+        assert not self.annotations(sandbox).get(POD_IPS)
+
+    def offline(self, sandbox: Sandbox) -> None:
+        """It has no device, and nobody holds the lock."""
+        assert sandbox.inside.names() == {"lo"}
+        assert self.devices() == set()
+        assert [route for family in (4, 6) for route in self.net.routes(family) if route.get("dev") != "lo"] == []
+        assert self._lock_holders() == []
+
+    def handle(self, sandbox: Sandbox) -> Any:
+        return self.cluster.client.find(f"/apis/{GROUPS[self.kind]}/ipamhandles/{NETWORK}.{sandbox.identity}")
+
+    def everything_agrees(self) -> None:
+        """Blocks and handles agree, and an operator's check has nothing to say. Nobody may be calling."""
+        self.store.check()
+        answer = self.tortie_check()
+        assert answer.exit == 0, answer
+        assert "Clean" in answer.stdout, answer
+
+    def tortie_check(self) -> Answer:
+        config = self.served.kubeconfig(self.folder / "admin.kubeconfig", self.way.port, administrator=True)
+        environment = {"DATASTORE_TYPE": "kubernetes", "KUBECONFIG": str(config), "HOME": str(self.folder)}
+        environment["CALICO_API_GROUP"] = GROUPS[self.kind]
+        return self.raw(environment, "", "ipam", "check", program="tortie")
+
+
+class KubeRigs:
+    """Some rigs that share the work of a test, and one cluster."""
+
+    def __init__(self, rigs: Sequence[KubeRig]) -> None:
+        self.all = rigs
+
+    @property
+    def one(self) -> KubeRig:
+        return self.all[0]
+
+    def each(self, items: Sequence[T], work: Callable[[KubeRig, T], R]) -> list[R]:
+        """The work on each item, each by a rig; AssertionError names all items that failed."""
+        free: SimpleQueue[KubeRig] = SimpleQueue()
+        for rig in self.all:
+            free.put(rig)
+
+        def run(item: T) -> R:
+            rig = free.get()
+            try:
+                return work(rig, item)
+            finally:
+                rig.proxy.forget()
+                for name in rig.devices():  # of an attempt that has failed
+                    rig.net.ip("link", "del", name)
+                free.put(rig)
+
+        with ThreadPoolExecutor(len(self.all)) as pool:
+            futures = [pool.submit(run, item) for item in items]
+        failures = [f"{item}: {trace(error)}" for item, future in zip(items, futures) if (error := future.exception())]
+        assert not failures, f"{len(failures)} of {len(items)}\n" + "\n".join(failures)
+        return [future.result() for future in futures]
+
+
+def bare_sandbox(rig: KubeRig, pod: str) -> Sandbox:
+    """One of a pod that the API server does not have."""
+    number = next(_NUMBERS)
+    return Sandbox(f"{number:08x}" + "b" * 56, Namespace("bare", rig.undo), pod, SPACE)
+
+
+def text_of(answer: Answer) -> str:
+    """An error's message and details."""
+    error = json.loads(answer.stdout)
+    return f"{error['msg']}\n{error.get('details', '')}"
