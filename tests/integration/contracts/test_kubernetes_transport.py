@@ -12,7 +12,9 @@ import pytest
 import yaml
 
 from adapters.kubernetes.transport import Request
-from contracts_kubernetes_transport import KubernetesTransportContract, RealServerContract, mutual
+from contracts_kubernetes_certificates import CertificatesContract, mutual
+from contracts_kubernetes_real_server import RealServerContract
+from contracts_kubernetes_transport import KubernetesTransportContract
 from services.apiserver import ApiServer
 from services.etcd import Authority
 from services.http_stub import HttpStub
@@ -91,6 +93,14 @@ def test_a_cold_call_of_the_lean_transport_loads_what_is_listed_and_nothing_else
 
 
 class TestLibrary(KubernetesTransportContract):
+    library = True
+
+
+class TestLeanOnCertificates(CertificatesContract):
+    library = False
+
+
+class TestLibraryOnCertificates(CertificatesContract):
     library = True
 
 
