@@ -20,11 +20,10 @@ import sys
 from adapters.records.kinds import KINDS, kind_named
 from domain.cni.netconf import KubernetesSettings, NetConf
 from entrypoints import ctl_commands, ctl_ipam
-from entrypoints.container import Container
 from entrypoints.ctl_answer import Answer
 from entrypoints.ctl_commands import FAULTS, Session
 from entrypoints.ctl_config import DEFAULT_PATH, client_config
-from entrypoints.wiring import DEFAULT_SQLITE_PATH, setting
+from entrypoints.wiring import DEFAULT_SQLITE_PATH, SELF_CONTAINED, setting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,16 +32,27 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from adapters.records.kinds import Kind
+    from entrypoints.container import Container
+    from entrypoints.plain_container import PlainContainer
 
 _STOPPED_BY_PIPE, _STOPPED_BY_KEYBOARD = 141, 130  # what a shell reports of a process that the signal killed
 
 
 def main(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> int:
-    """The exit code of `tortie <arguments>`. It works on the well-known libraries unless TORTIE_TRANSPORT says else."""
+    """The exit code of `tortie <arguments>`. It works on the well-known libraries unless TORTIE_TRANSPORT says else.
+
+    The self-contained executable has none.
+    """
+    if SELF_CONTAINED:
+        from entrypoints.plain_container import PlainContainer
+
+        return run(arguments, environment, PlainContainer())
+    from entrypoints.container import Container
+
     return run(arguments, {"TORTIE_TRANSPORT": "library", **environment}, Container())
 
 
-def run(arguments: Sequence[str], environment: Mapping[str, str], container: Container) -> int:
+def run(arguments: Sequence[str], environment: Mapping[str, str], container: Container | PlainContainer) -> int:
     """The same with the ports of a container, which is configured here."""
     try:
         options = _parsed(arguments, environment)
@@ -96,7 +106,7 @@ def _unheard(code: int) -> int:
     return code
 
 
-def _configure(container: Container, options: Namespace, environment: Mapping[str, str]) -> None:
+def _configure(container: Container | PlainContainer, options: Namespace, environment: Mapping[str, str]) -> None:
     """A path of an embedded datastore on the command line settles it; else file and environment do."""
     path: str = getattr(options, "datastore_path", "")
     if path:

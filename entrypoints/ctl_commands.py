@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from adapters.records.kinds import Kind
     from entrypoints.container import Container
+    from entrypoints.plain_container import PlainContainer
     from ports.clock import Clock
     from ports.cluster import Cluster
     from ports.datastore import Datastore, Key, Stored
@@ -49,7 +50,7 @@ class Stopped(PortError):
 class Session:
     """What one command works with; the datastore is opened when it is first asked for."""
 
-    def __init__(self, container: Container) -> None:
+    def __init__(self, container: Container | PlainContainer) -> None:
         self._container = container
         self._datastore: Datastore | None = None
         self._clock: Clock = container.clock()

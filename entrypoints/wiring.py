@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 DEFAULT_SQLITE_PATH = "/var/lib/tortie/datastore.db"
 OWN_IPAM, NETWORK_PLUGIN = "calico-ipam", "calico"
 NO_INLINE: Mapping[str, str] = {}
+SELF_CONTAINED = "_tortie_syscalls" in sys.builtin_module_names  # the executable of `make dist`, without libraries
 
 
 def open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runtime:
@@ -125,9 +126,14 @@ def datastore(  # noqa: PLR0913 - one parameter per thing that a type of datasto
 
 
 def sqlite_datastore(path: str, clock: Clock, *, create: bool = False) -> Datastore:
+    """It is closed when the process ends, which folds the write-ahead log into the file."""
+    import atexit
+
     from adapters.sqlite.datastore import SqliteDatastore
 
-    return SqliteDatastore(path or DEFAULT_SQLITE_PATH, clock, create=create)
+    opened = SqliteDatastore(path or DEFAULT_SQLITE_PATH, clock, create=create)
+    atexit.register(opened.close)
+    return opened
 
 
 def etcd_datastore(environment: Mapping[str, str], clock: Clock, inline: Mapping[str, str]) -> Datastore:
@@ -166,6 +172,10 @@ def wants_library(environment: Mapping[str, str]) -> bool:
     choice = environment.get("TORTIE_TRANSPORT", "") or "lean"
     if choice not in ("lean", "library"):
         raise BadConfiguration(f'TORTIE_TRANSPORT "{choice}" is unknown; set "lean" or "library"')
+    if choice == "library" and SELF_CONTAINED:
+        raise BadConfiguration(
+            'TORTIE_TRANSPORT "library": this executable has lean transports only; unset it, or use the Python packages'
+        )
     return choice == "library"
 
 

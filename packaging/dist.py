@@ -17,7 +17,9 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import time
+from importlib import metadata
 from pathlib import Path
 
 from bundle import LAUNCHER as NAME
@@ -32,6 +34,7 @@ LICENCES = {
     "SQLite": "sqlite3/debian/copyright",
     "musl": "musl/COPYRIGHT",
 }
+PURE = ("PyYAML",)  # as in freeze.py, by the name of the distribution
 INTERNALS = (
     "-DPy_BUILD_CORE",
     "-fvisibility=hidden",
@@ -43,7 +46,7 @@ def compile_all(made: Runtime, stage: Path) -> Path:
     """The linked executable."""
     cpython = made.cpython
     say("== Freezing the modules")
-    made.python(ROOT / "packaging" / "freeze.py", ROOT, cpython / "Lib", stage)
+    made.python(ROOT / "packaging" / "freeze.py", ROOT, cpython / "Lib", sysconfig.get_path("purelib"), stage)
     include = ("-I", str(cpython), "-I", str(cpython / "Include"))
     compiler = ("nice", "-n", "10", str(made.gcc), *COMPILED.split(), *include)
     say(f"== Compiling {len((stage / 'modules').read_text().split())} modules")
@@ -94,6 +97,9 @@ def collect_licences(made: Runtime, folder: Path) -> None:
     shutil.copyfile(ROOT / "LICENSE", folder / "tortie")
     for name, place in LICENCES.items():
         shutil.copyfile(made.folder / place, folder / name)
+    for name in PURE:
+        (text,) = [path for path in metadata.files(name) or () if path.name.upper().startswith("LICEN")]
+        shutil.copyfile(text.locate(), folder / name)
 
 
 def check(program: Path) -> None:

@@ -38,8 +38,8 @@ COMPILED = (
 LINKED = "-static -no-pie -Wl,-z,stack-size=1048576 -Wl,--build-id=none"  # of threads: musl gives 128 KiB
 # TLS 1.2 and 1.3 for clients, with the keys and certificates that are in use; no configuration file is read.
 OPENSSL_WITHOUT = (
-    "shared dso engine module tests async comp legacy weak-ssl-ciphers ssl3 dtls sctp srp psk idea seed aria camellia"
-    " bf cast rc2 rc4 md4 mdc2 whirlpool rmd160 sm2 sm3 sm4 gost siphash cms ts cmp ct ui-console rfc3779 ec2m"
+    "shared pic dso engine module tests async comp legacy weak-ssl-ciphers ssl3 dtls sctp srp psk idea seed aria"
+    " camellia bf cast rc2 rc4 md4 mdc2 whirlpool rmd160 sm2 sm3 sm4 gost siphash cms ts cmp ct ui-console rfc3779 ec2m"
     " nextprotoneg autoload-config makedepend"
 )
 SQLITE = "-DSQLITE_THREADSAFE=1 -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_DEFAULT_MEMSTATUS=0 -DSQLITE_TEMP_STORE=2"
@@ -67,6 +67,7 @@ binascii -I. binascii.c
 fcntl fcntlmodule.c
 math mathmodule.c
 select selectmodule.c
+unicodedata unicodedata.c
 """
 
 

@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 
 ENTRY = "entrypoints.main"
 OWN = ("domain", "ports", "adapters", "entrypoints")
-# What the interpreter itself imports while it starts, under its own names for two of them.
+PURE = ("yaml",)  # packages from elsewhere that are Python alone, if need be; of others nothing is frozen
+# What nobody names in an import: the interpreter's own start, under its own names for two of them, and codecs.
 BOOTSTRAP = {"_frozen_importlib": "importlib._bootstrap", "_frozen_importlib_external": "importlib._bootstrap_external"}
-AT_START = ("encodings", "encodings.utf_8", "encodings.latin_1", "encodings.ascii", "io", "abc", "codecs", "os")
+AT_START = ("encodings.utf_8", "encodings.latin_1", "encodings.ascii", "encodings.idna", "io", "abc", "codecs", "os")
 # Named by the standard library in branches that none of our programs takes: tools for developers, other systems.
 _NEVER = (
     "_aix_support _bootsubprocess _osx_support _pyio asyncio bdb ctypes dis distutils doctest email encodings.mbcs"
-    " gzip http importlib importlib.abc importlib.metadata importlib.resources importlib.util inspect ipaddress json"
+    " gzip http importlib importlib.abc importlib.metadata importlib.resources importlib.util inspect ipaddress"
     " logging multiprocessing nt ntpath pdb pickle pkgutil platform pprint pydoc random runpy setuptools site"
     " socketserver subprocess sysconfig tarfile tempfile test tkinter traceback tracemalloc unittest urllib"
-    " unicodedata xml zipfile zipimport"
+    " xml zipfile zipimport"
 )
 NEVER = frozenset(_NEVER.split())
 
@@ -45,8 +46,8 @@ REPLACED = frozenset({"_ctypes", "_sha2"})  # by our own built-in module; by _sh
 class Graph:
     """`files` is each frozen module's source, `own` the names of those that are ours."""
 
-    def __init__(self, root: Path, stdlib: Path) -> None:
-        self._places = ((root, OWN), (stdlib, None))
+    def __init__(self, root: Path, stdlib: Path, packages: Path) -> None:
+        self._places = ((root, OWN), (packages, PURE), (stdlib, None))
         self.files: dict[str, Path] = {}
         self.own: set[str] = set()
         self._missing: set[tuple[str, str]] = set()
@@ -84,7 +85,7 @@ class Graph:
             if packages is None or name.partition(".")[0] in packages:
                 for path in (place / f"{inside}.py", place / inside / "__init__.py"):
                     if path.is_file():
-                        return path, packages is not None
+                        return path, packages is OWN
         return None
 
     def _loadable(self, tree: ast.Module, name: str) -> bool:
@@ -203,9 +204,9 @@ void _Py_Deepfreeze_Fini(void) {}
 
 
 def main() -> None:
-    """Arguments: our sources, the standard library, and a folder for `frozen.c` and `modules`, their names."""
-    root, stdlib, target = (Path(word) for word in sys.argv[1:])
-    graph = Graph(root, stdlib)
+    """Arguments: folders of our sources, the standard library, installed packages; one for what is made of them."""
+    root, stdlib, packages, target = (Path(word) for word in sys.argv[1:])
+    graph = Graph(root, stdlib, packages)
     for name in (*BOOTSTRAP.values(), *AT_START, ENTRY):
         if not graph.follow(name, "start"):
             sys.exit(f"{name} cannot be frozen")
