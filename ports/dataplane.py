@@ -42,12 +42,14 @@ class Link(Value):
 class Seen(Value):
     """One network namespace as it is now: a link (None if absent), its addresses and the main table's routes over it.
 
-    `routes` are (destination, gateway or None).
+    `routes` are (destination, gateway or None). `proxies` are the IP versions in which a host's link answers its peer's
+    neighbour requests for any address; None where that is not known.
     """
 
     link: Link | None
     addresses: tuple[Cidr, ...] = ()
     routes: tuple[tuple[Cidr, Address | None], ...] = ()
+    proxies: frozenset[int] | None = None
 
 
 class Dataplane(ABC):

@@ -118,13 +118,27 @@ class LinuxDataplane(Dataplane):
         self._check_time(deadline, netns)
         try:
             with Kernel(netns, self._load_netlink) as kernel:
-                return _see(kernel.netlink(POD if netns else HOST), name)
+                seen = _see(kernel.netlink(POD if netns else HOST), name)
+                return seen if netns or seen.link is None else seen.replace(proxies=_proxies(kernel, name))
         except KernelError as error:
             raise Refused(str(error)) from error
 
     def _check_time(self, deadline: Deadline, netns: str) -> None:
         if deadline.passed(self._clock.monotonic()):
             raise Expired(f"network namespace {netns}")
+
+
+def _proxies(kernel: Kernel, name: str) -> frozenset[int]:
+    """A version that the kernel lacks has no such setting, and answers for nobody."""
+    settings = {V4: f"net/ipv4/conf/{name}/proxy_arp", V6: f"net/ipv6/conf/{name}/proxy_ndp"}
+    answering = []
+    for version, path in settings.items():
+        try:
+            if kernel.read_sysctl(HOST, path) == "1":
+                answering.append(version)
+        except KernelError:
+            continue
+    return frozenset(answering)
 
 
 def _see(netlink: Netlink, name: str) -> Seen:

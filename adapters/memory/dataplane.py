@@ -131,7 +131,12 @@ class MemoryDataplane(Dataplane):
         if found is None:
             return Seen(None)
         link = Link(name=name, kind=found.kind, up=found.up, mtu=found.mtu, mac=found.mac)
-        return Seen(link, tuple(found.addresses), tuple(found.routes))
+        return Seen(link, tuple(found.addresses), tuple(found.routes), None if netns else self._proxies(name))
+
+    def _proxies(self, name: str) -> frozenset[int]:
+        settings = {4: f"net/ipv4/conf/{name}/proxy_arp", 6: f"net/ipv6/conf/{name}/proxy_ndp"}
+        written = self.network.sysctls
+        return frozenset([version for version, path in settings.items() if written.get((HOST_NAMESPACE, path)) == "1"])
 
     def _check_path(self, netns: str) -> None:
         if netns in self.network.namespaces:

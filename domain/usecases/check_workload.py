@@ -8,24 +8,33 @@ Invariant: CHECK changes nothing, and a datastore that cannot be reached is not 
 
 from __future__ import annotations
 
-from domain.cni.errors import INTERNAL, INVALID_CONFIG, CniError
-from domain.cni.result import parse_result
+from domain.cni.errors import INTERNAL, CniError
 from domain.ipam.address import V4, V6, Address, Cidr
 from domain.usecases.steps.cluster_ready import CLUSTER, require_ready
 from domain.usecases.steps.find_endpoint import endpoints_like, matching
+from domain.usecases.steps.ipam_text import text_for_release
 from domain.usecases.steps.node_name import node_name, require_nodename_file
 from domain.usecases.steps.own_namespace import refuse_own_namespace
-from domain.workload.identity import identify
+from domain.usecases.steps.previous_result import previous_result
+from domain.value import Value
+from domain.workload.host_local import DEFAULT_ROUTES, HOST_LOCAL, pod_routes
+from domain.workload.identity import KUBERNETES, identify
 from ports.dataplane import Seen
+from ports.errors import Refused
+from ports.ipam_plugin import IpamCall
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from domain.cni.result import Result
     from domain.usecases.call import Call
     from domain.workload.endpoint import WorkloadEndpoint
+    from domain.workload.identity import Identity
     from ports.runtime import Runtime
 
-DEFAULT_ROUTE = {V4: Cidr.parse("0.0.0.0/0"), V6: Cidr.parse("::/0")}
+PROXY = {V4: "proxy_arp", V6: "proxy_ndp"}
+OWN_IPAM = "calico-ipam"
 LINK_LOCAL = Cidr.parse("fe80::/10")
 GATEWAY_ROUTE = Cidr.parse("169.254.1.1/32")
 
@@ -34,7 +43,7 @@ def check_workload(call: Call, runtime: Runtime) -> None:
     """Silent when healthy; CniError naming each fault otherwise. Without `prevResult` there is nothing to compare."""
     if not call.netconf.prev_result:
         return
-    previous = _previous(call)
+    previous = previous_result(call)
     require_nodename_file(call.netconf, runtime.node)
     refuse_own_namespace(call.request, runtime)
     identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
@@ -44,21 +53,31 @@ def check_workload(call: Call, runtime: Runtime) -> None:
     inside = runtime.dataplane.look(call.request.netns, call.request.ifname, call.deadline)
     host_name = _host_interface(previous)
     outside = runtime.dataplane.look("", host_name, call.deadline) if host_name else Seen(None)
-    faults = _faults_inside(call, previous, inside, _gateways(outside)) if inside else []
-    faults += _faults_outside(host_name, previous, outside) if outside else []
+    expected = _Expected(previous, _gateways(outside), _routes_of(call, identity))
+    faults = _faults_inside(call, expected, inside) if inside else []
+    faults += _faults_outside(call, host_name, previous, outside) if outside else []
     faults += _faults_of_endpoint(call, previous, stored.record if stored else None)
+    faults += _faults_of_ipam(call, runtime)
     if faults:
         raise CniError(INTERNAL, f"CHECK of {call.request.ifname} failed: {'; '.join(faults)}")
 
 
-def _previous(call: Call) -> Result:
+class _Expected(Value):
+    """What the container should have. `gateways` are by IP version, where known; `routes` lead there."""
+
+    previous: Result
+    gateways: Mapping[int, Address]
+    routes: tuple[Cidr, ...]
+
+
+def _routes_of(call: Call, identity: Identity) -> tuple[Cidr, ...]:
+    """A pod may have others, which only host-local's configuration says."""
+    if identity.orchestrator != KUBERNETES or call.netconf.ipam.type != HOST_LOCAL:
+        return DEFAULT_ROUTES
     try:
-        previous = parse_result(call.netconf.prev_result, call.netconf.cni_version)
-    except CniError as error:
-        raise CniError(INVALID_CONFIG, f"prevResult cannot be read: {error}") from error
-    if not previous.ips:
-        raise CniError(INVALID_CONFIG, "prevResult has no ips to compare with")
-    return previous
+        return pod_routes(call.netconf_text, include_default_routes=call.netconf.include_default_routes)
+    except ValueError as error:
+        raise CniError(INTERNAL, str(error)) from error
 
 
 def _host_interface(previous: Result) -> str:
@@ -72,8 +91,8 @@ def _gateways(outside: Seen | None) -> dict[int, Address]:
     return {V4: GATEWAY_ROUTE.address} | ({V6: local[0]} if local else {})
 
 
-def _faults_inside(call: Call, previous: Result, seen: Seen, gateways: dict[int, Address]) -> list[str]:
-    name, netns = call.request.ifname, call.request.netns
+def _faults_inside(call: Call, expected: _Expected, seen: Seen) -> list[str]:
+    name, netns, previous = call.request.ifname, call.request.netns, expected.previous
     if seen.link is None:
         return [f"container interface {name} is missing in {netns}"]
     faults = [] if seen.link.up else [f"container interface {name} is down"]
@@ -87,31 +106,37 @@ def _faults_inside(call: Call, previous: Result, seen: Seen, gateways: dict[int,
         if ip.address.address not in present
     ]
     for version in sorted({ip.address.version for ip in previous.ips}):
-        faults += _faults_of_routes(name, version, seen, gateways.get(version))
+        for route in [one for one in expected.routes if one.version == version]:
+            faults += _faults_of_route(name, route, seen, expected.gateways.get(version))
+        if version == V4 and GATEWAY_ROUTE not in [destination for destination, _ in seen.routes]:
+            faults.append(f"route to {GATEWAY_ROUTE} is missing on container interface {name}")
     return faults
 
 
-def _faults_of_routes(name: str, version: int, seen: Seen, gateway: Address | None) -> list[str]:
-    """The default route must lead to our gateway, where that is known; IPv4 needs a route to the gateway as well."""
-    faults = []
-    default = DEFAULT_ROUTE[version]
-    ways = [way for destination, way in seen.routes if destination == default]
+def _faults_of_route(name: str, route: Cidr, seen: Seen, gateway: Address | None) -> list[str]:
+    """It must lead to our gateway, where that is known."""
+    ways = [way for destination, way in seen.routes if destination == route]
     if not ways:
-        faults.append(f"route to {default} is missing on container interface {name}")
-    elif gateway is not None and gateway not in ways:
+        return [f"route to {route} is missing on container interface {name}"]
+    if gateway is not None and gateway not in ways:
         shown = ", ".join(str(way or "no gateway") for way in ways)
-        faults.append(f"route to {default} on container interface {name} goes by {shown} instead of {gateway}")
-    if version == V4 and GATEWAY_ROUTE not in [destination for destination, _ in seen.routes]:
-        faults.append(f"route to {GATEWAY_ROUTE} is missing on container interface {name}")
-    return faults
+        return [f"route to {route} on container interface {name} goes by {shown} instead of {gateway}"]
+    return []
 
 
-def _faults_outside(name: str, previous: Result, seen: Seen) -> list[str]:
+def _faults_outside(call: Call, name: str, previous: Result, seen: Seen) -> list[str]:
     if not name:
         return ["prevResult names no host interface"]
     if seen.link is None:
         return [f"host interface {name} is missing"]
     faults = [] if seen.link.up else [f"host interface {name} is down"]
+    faults += [
+        f"host interface {name} does not answer for IPv{version} neighbours ({PROXY[version]} is off)"
+        for version in sorted({ip.address.version for ip in previous.ips})
+        if seen.proxies is not None and version not in seen.proxies
+    ]
+    if call.netconf.ipam.type == OWN_IPAM and not previous.routes:
+        return faults  # the routes of fixed addresses, and of a virtual machine on the move, are Felix's
     destinations = {destination for destination, _ in seen.routes}
     return faults + [
         f"host route to {ip.address.address.host_cidr} on {name} is missing"
@@ -131,3 +156,16 @@ def _faults_of_endpoint(call: Call, previous: Result, endpoint: WorkloadEndpoint
         shown = ", ".join(str(network) for network in endpoint.ip_networks) or "none"
         faults.append(f"WorkloadEndpoint {endpoint.metadata.name} has other addresses: {shown}")
     return faults
+
+
+def _faults_of_ipam(call: Call, runtime: Runtime) -> list[str]:
+    """Whether the IPAM plugin still has the addresses. With `ip_addrs_no_ipam` a pod's may be unknown to it."""
+    netconf = call.netconf
+    if netconf.ip_addrs_no_ipam:
+        return []
+    text = text_for_release(netconf, call.netconf_text)
+    try:
+        runtime.ipam_plugin.check(IpamCall(call.request, netconf, text), call.deadline)
+    except (Refused, CniError) as error:
+        return [f"{netconf.ipam.type}: {error}"]
+    return []

@@ -6,10 +6,12 @@ import pytest
 
 from domain.cni.errors import CniError
 from domain.cni.netconf import IpamSettings
-from domain.cni.result import Result, ResultInterface, ResultIp, result_text
+from domain.cni.result import ResultInterface, ResultIp, result_text
 from domain.ipam.address import Address, Cidr
+from domain.ipam.block import Attribute
+from domain.ipam.handle import Handle
 from one_node import OneNode, netns
-from ports.datastore import WorkloadEndpointKey, WorkloadEndpoints
+from ports.datastore import BlockKey, HandleKey, WorkloadEndpointKey, WorkloadEndpoints
 from ports.errors import Refused, Unavailable
 
 DUAL = IpamSettings(type="calico-ipam", assign_ipv6="true")
@@ -210,12 +212,75 @@ def test_a_previous_result_that_names_no_mac_is_compared_without_it(node):
 
 
 def test_an_address_that_was_not_answered_by_us_is_missed(node):
-    more = Result(node.previous.interfaces, (*node.previous.ips, ResultIp(Cidr.parse("10.244.0.200/32"))))
+    more = node.previous.replace(ips=(*node.previous.ips, ResultIp(Cidr.parse("10.244.0.200/32"))))
     assert faults(node, previous=more) == [
         "address 10.244.0.200 is missing on container interface eth0",
         "host route to 10.244.0.200/32 on calic1 is missing",
         f"WorkloadEndpoint node1-cni-c1-eth0 has other addresses: {FOUR}/32, {SIX}/128",
+        "calico-ipam: CHECK of the addresses of c1 failed: address 10.244.0.200 is not allocated",
     ]
+
+
+# --- allocation ------------------------------------------------------------------------------------------------------
+
+
+def test_c10_an_address_that_ipam_has_given_back_is_missed(node):
+    node.release()
+    assert faults(node) == [
+        f"calico-ipam: CHECK of the addresses of c1 failed: address {FOUR} is not allocated",
+        f"address {SIX} is not allocated",
+    ]
+
+
+def test_c10_a_missing_handle_and_one_that_counts_too_little_are_told(node):
+    handle = node.get(HandleKey("net1.c1"))
+    node.put(HandleKey("net1.c1"), Handle({Cidr.parse("fd00:10:244::80/122"): 1}))
+    head = "calico-ipam: CHECK of the addresses of c1 failed: "
+    assert faults(node) == [f"{head}handle net1.c1 counts 0 of 1 addresses in block 10.244.0.128/26"]
+    node.put(HandleKey("net1.c1"), handle)
+    node.remove(HandleKey("net1.c1"))
+    assert faults(node) == [f"{head}handle net1.c1 is missing"]
+
+
+def test_c10_an_address_of_another_container_is_told(node):
+    node.release()
+    node.put(HandleKey("net1.c9"), Handle({Cidr.parse("10.244.0.128/26"): 1}))
+    block = node.block("10.244.0.128/26")
+    node.put(BlockKey(block.cidr), block.give(0, Attribute("net1.c9", {})))
+    told = (
+        f"calico-ipam: CHECK of the addresses of c1 failed: address {FOUR} is allocated to net1.c9 instead of net1.c1"
+    )
+    assert faults(node)[0] == told
+    node.put(BlockKey(block.cidr), block.give(0, Attribute(None, {})))
+    assert f"address {FOUR} is allocated to nobody instead of net1.c1" in faults(node)[0]
+
+
+def test_addresses_that_ipam_may_not_know_are_not_looked_for_there(node):
+    node.release()
+    check(node, ip_addrs_no_ipam=True)
+
+
+def test_another_ipam_plugins_check_counts(node):
+    node.own_ipam = False
+    node.plugin.fails("calico-ipam", "CHECK", Refused("no lease"))
+    assert faults(node) == ["calico-ipam: no lease"]
+    node.plugin.fails("calico-ipam", "CHECK", Unavailable("away"))
+    with pytest.raises(Unavailable):
+        check(node)
+
+
+@pytest.mark.parametrize(("setting", "version"), [("ipv4/conf/calic1/proxy_arp", 4), ("ipv6/conf/calic1/proxy_ndp", 6)])
+def test_c10_a_host_that_does_not_answer_for_the_gateway_is_told(node, setting, version):
+    node.dataplane.network.sysctls["", f"net/{setting}"] = "0"
+    told = f"host interface calic1 does not answer for IPv{version} neighbours ({setting.rpartition('/')[2]} is off)"
+    assert faults(node) == [told]
+
+
+def test_addresses_without_routes_have_their_host_routes_from_felix(node):
+    for link in [outside(node)]:
+        link.routes = [(to, via) for to, via in link.routes if str(to) not in (f"{FOUR}/32", f"{SIX}/128")]
+    assert len(faults(node)) == 2
+    check(node, previous=node.previous.replace(routes=()))
 
 
 @pytest.mark.parametrize("text", ["[]", '{"ips": [{"address": "nonsense"}]}', '{"cniVersion": "9.9.9"}'])

@@ -9,7 +9,7 @@ import pytest
 from domain.cni.errors import CniError
 from domain.cni.netconf import IpamSettings, KubernetesSettings, PolicySettings
 from domain.cni.request import CniArgs
-from domain.cni.result import Result, ResultIp
+from domain.cni.result import Result, ResultIp, result_text
 from domain.ipam.address import Cidr
 from domain.usecases.steps.azure_state import endpoint_path
 from domain.workload.endpoint import Nat, WorkloadEndpoint
@@ -517,3 +517,27 @@ def test_d06_an_interface_in_a_namespace_that_is_gone_keeps_nothing(node):
     del node.dataplane.network.namespaces[netns("c1")]
     node.delete(ifname="net1")
     assert (node.holders(), node.endpoints()) == ({}, [])
+
+
+# --- CHECK -----------------------------------------------------------------------------------------------------------
+
+
+def test_c10_a_healthy_pod_passes_and_its_missing_route_is_told(node):
+    previous = result_text(node.add(ipam=DUAL), "1.0.0")
+    node.check(prev_result=previous, ipam=DUAL)
+    link = node.dataplane.network.link(netns("c1"), "eth0")
+    link.routes = [(to, via) for to, via in link.routes if str(to) != "::/0"]
+    with pytest.raises(CniError, match="route to ::/0 is missing"):
+        node.check(prev_result=previous, ipam=DUAL)
+
+
+def test_c10_the_routes_of_host_local_are_the_configured_ones(node):
+    node.own_ipam = False
+    node.plugin.answers("host-local", GIVEN)
+    text = '{"ipam": {"subnet": "10.30.1.0/24", "routes": [{"dst": "10.123.0.0/16"}]}}'
+    previous = result_text(node.add(ipam=HOST_LOCAL, text=text), "1.0.0")
+    node.check(prev_result=previous, ipam=HOST_LOCAL, text=text)
+    with pytest.raises(CniError, match=r"route to 0\.0\.0\.0/0 is missing"):
+        node.check(prev_result=previous, ipam=HOST_LOCAL, text=text, include_default_routes=True)
+    with pytest.raises(CniError, match="IPAM routes section"):
+        node.check(prev_result=previous, ipam=HOST_LOCAL, text='{"ipam": {"routes": [7]}}')
