@@ -70,6 +70,11 @@ class Opening:
     library: bool
 
     @pytest.fixture
+    def stub(self) -> Iterator[HttpStub]:
+        with HttpStub() as stub:
+            yield stub
+
+    @pytest.fixture
     def connect(self) -> Iterator[Callable[..., Transport]]:
         """Open, and close after the test. `url` may have a path; others are fields of `Settings`."""
         opened = []
@@ -85,11 +90,6 @@ class Opening:
 
 
 class KubernetesTransportContract(Opening):
-    @pytest.fixture
-    def stub(self) -> Iterator[HttpStub]:
-        with HttpStub() as stub:
-            yield stub
-
     # --- requests and answers ----------------------------------------------------------------------------------------
 
     def test_a_request_is_sent_as_it_is_meant(self, stub, connect):
