@@ -53,7 +53,7 @@ class Firewall(ABC):
 
     @abstractmethod
     def collect_masquerade(self, network: str, valid: Iterable[AttachmentId], deadline: Deadline) -> None:
-        """Remove those rules of a network whose owner can be told and is not valid."""
+        """Remove a network's rules whose owner is not valid; iptables' stay if any interface of the container is."""
 
     @abstractmethod
     def guard(self, owner: Owner, host_name: str, mac: str, deadline: Deadline) -> None:

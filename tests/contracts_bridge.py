@@ -113,15 +113,22 @@ class FirewallContract:
         assert firewall.missing_masquerade(backend, self.second, (OTHER_V4,), near) == ()
         assert firewall.missing_masquerade(backend, self.owner, (V4,), near) == (V4,)
 
-    def test_bt_30_collecting_leaves_the_valid_and_the_neighbours(self, firewall, near) -> None:
+    @backends
+    def test_bt_30_collecting_leaves_the_valid_and_the_neighbours(self, firewall, near, backend: str) -> None:
         neighbour = Owner("net2", C1)
         for owner in (self.owner, self.other, neighbour):
-            firewall.masquerade("nftables", owner, (V4,), near)
+            firewall.masquerade(backend, owner, (V4, V6), near)
         for _ in range(2):
             firewall.collect_masquerade("net1", (C2,), near)
-            assert firewall.missing_masquerade("nftables", self.owner, (V4,), near) == (V4,)
-            assert firewall.missing_masquerade("nftables", self.other, (V4,), near) == ()
-            assert firewall.missing_masquerade("nftables", neighbour, (V4,), near) == ()
+            assert firewall.missing_masquerade(backend, self.owner, (V4, V6), near) == (V4, V6)
+            assert firewall.missing_masquerade(backend, self.other, (V4, V6), near) == ()
+            assert firewall.missing_masquerade(backend, neighbour, (V4, V6), near) == ()
+
+    def test_iptables_rules_stay_while_another_interface_of_the_container_is_valid(self, firewall, near) -> None:
+        """They do not tell the interfaces apart."""
+        firewall.masquerade("iptables", self.owner, (V4,), near)
+        firewall.collect_masquerade("net1", (C1_ETH1,), near)
+        assert firewall.missing_masquerade("iptables", self.owner, (V4,), near) == ()
 
     def test_collecting_where_there_is_nothing(self, firewall, near) -> None:
         firewall.collect_masquerade("net1", (), near)

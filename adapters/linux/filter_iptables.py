@@ -10,15 +10,18 @@ Invariant: rules are those of the reference plugin to the letter; each is there 
 from __future__ import annotations
 
 from adapters.linux.filter_tools import ToolFailed
+from domain.bridge.conf import AttachmentId
 from domain.bridge.marks import chain, chain_comment
 from domain.ipam.address import V4, V6
+from ports.firewall import Owner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from adapters.linux.filter_tools import Tools
     from domain.ipam.address import Cidr
     from ports.deadline import Deadline
-    from ports.firewall import Owner
 
 _TOOLS = {V4: "iptables", V6: "ip6tables"}
 _MULTICAST = {V4: "224.0.0.0/4", V6: "ff00::/8"}
@@ -68,6 +71,17 @@ class Iptables:
                 self._run(version, ("-F", _chain(owner)), deadline)
                 self._run(version, ("-X", _chain(owner)), deadline)
 
+    def collect(self, network: str, valid: Iterable[AttachmentId], deadline: Deadline) -> None:
+        """By the names in the comments; a container of which any interface is valid keeps its rules."""
+        kept = {one.container_id for one in valid}
+        for version in (V4, V6):
+            if not self._tools.find(_TOOLS[version]):
+                continue
+            lines = self._listed(version, _POSTROUTING, deadline) or ()
+            named = {container for line in lines if (container := _container_in(line, network))}
+            for container in sorted(named - kept):
+                self.stop(Owner(network, AttachmentId(container)), (), deadline)
+
     def _entries(self, version: int, owner: Owner, deadline: Deadline) -> list[str]:
         """The source addresses by which packets enter the container's chain, as iptables prints them."""
         found = []
@@ -100,6 +114,13 @@ class Iptables:
 
     def _run(self, version: int, arguments: tuple[str, ...], deadline: Deadline) -> str:
         return self._tools.run(_TOOLS[version], ("-w", _WAIT, "-t", "nat", *arguments), deadline)
+
+
+def _container_in(line: str, network: str) -> str:
+    """Whose rule of that network a listed one is, by its comment; "" for any other."""
+    before, _, _ = chain_comment(network, "").replace('"', '\\"').rpartition('\\"')
+    container = line.partition(f'--comment "{before}')[2].partition('\\"')[0]
+    return container if container and line.endswith(f"-j {chain(network, container)}") else ""
 
 
 def _chain(owner: Owner) -> str:

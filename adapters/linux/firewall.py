@@ -59,9 +59,13 @@ class LinuxFirewall(Firewall):
             raise Refused(str(error)) from error
 
     def collect_masquerade(self, network: str, valid: Iterable[AttachmentId], deadline: Deadline) -> None:
-        """Iptables' rules do not tell their network by a common mark: the records of attachments lead to them."""
-        if self._tools.find("nft"):
-            self._nftables.collect(network, valid, deadline)
+        kept = tuple(valid)
+        try:
+            self._iptables.collect(network, kept, deadline)
+            if self._tools.find("nft"):
+                self._nftables.collect(network, kept, deadline)
+        except ToolFailed as error:
+            raise Refused(str(error)) from error
 
     def guard(self, owner: Owner, host_name: str, mac: str, deadline: Deadline) -> None:
         self._nftables.guard(owner, host_name, mac, deadline)

@@ -68,8 +68,11 @@ class MemoryFirewall(Firewall):
     def collect_masquerade(self, network: str, valid: Iterable[AttachmentId], deadline: Deadline) -> None:
         self._begin("collect_masquerade", deadline)
         kept = set(valid)
+        containers = {one.container_id for one in kept}
         for backend, owner in list(self.masqueraded):
-            if backend == "nftables" and owner.network == network and owner.attachment not in kept:
+            if owner.network != network or owner.attachment in kept:
+                continue
+            if backend == "nftables" or owner.attachment.container_id not in containers:
                 del self.masqueraded[backend, owner]
 
     def guard(self, owner: Owner, host_name: str, mac: str, deadline: Deadline) -> None:

@@ -90,23 +90,22 @@ class _Connection:
         return self._complete(host, answer)
 
     def _make_port(self, mac: str) -> Device:
+        wanted = host_name(self._owner.attachment) if self._conf.host_naming == NAMED_AFTER_CONTAINER else ""
         if self._sides.link(self._pod) is not None:
-            raise Refused(f'failed to make veth pair: container veth name ("{self._pod.name}") already exists')
+            what = f'container veth name ("{self._pod.name}") peer provided ("{wanted}")'
+            raise Refused(f"failed to make veth pair: {what} already exists")
+        self._remove_leftover(Device(HOST, wanted))
         self._undo.register(f"make the device pair of {self._pod.name}", self._remove_pair)
-        host = Device(HOST, self._sides.make_pair(self._pod, self._wanted_name(), self._conf.mtu, mac))
+        host = Device(HOST, self._sides.make_pair(self._pod, wanted, self._conf.mtu, mac))
         self._runtime.log.debug("Made a device pair", host=host.name)
         self._sides.apply(port_plan(self._conf, host, alias(self._owner.network, self._owner.attachment)))
         return host
 
-    def _wanted_name(self) -> str:
-        """A device of that name that an earlier, broken off ADD for this interface has left behind goes first."""
-        if self._conf.host_naming != NAMED_AFTER_CONTAINER:
-            return ""
-        device = Device(HOST, host_name(self._owner.attachment))
-        present = self._sides.link(device)
+    def _remove_leftover(self, device: Device) -> None:
+        """What an earlier, broken off ADD for this interface has left behind has the name that this one wants."""
+        present = self._sides.link(device) if device.name else None
         if present is not None and present.alias == alias(self._owner.network, self._owner.attachment):
             self._sides.remove(device)
-        return device.name
 
     def _remove_pair(self, deadline: Deadline) -> None:
         """Over connections of its own: a signal may have interrupted a conversation on the others."""
@@ -121,14 +120,22 @@ class _Connection:
         self._runtime.firewall.guard(self._owner, host.name, made.mac, self._call.deadline)
 
     def _addresses(self) -> Result:
-        """From the IPAM plugin. An ADD of it that is cut short may have given out something too."""
+        """From the IPAM plugin. An ADD of it that is cut short may have given out something too; one that it refuses
+        has not, and what its DEL would release may be an earlier ADD's.
+        """
         ipam = IpamCall(self._call.request, self._conf, self._call.netconf_text)
-        given = [Result()]
-        self._undo.register(
-            "take addresses from IPAM",
-            lambda deadline: self._runtime.ipam_plugin.withdraw(ipam, given[-1], deadline),
-        )
-        given.append(self._runtime.ipam_plugin.add(ipam, self._call.deadline))
+        given: list[Result] = [Result()]
+
+        def withdraw(deadline: Deadline) -> None:
+            if given:
+                self._runtime.ipam_plugin.withdraw(ipam, given[-1], deadline)
+
+        self._undo.register("take addresses from IPAM", withdraw)
+        try:
+            given.append(self._runtime.ipam_plugin.add(ipam, self._call.deadline))
+        except Refused:
+            given.clear()
+            raise
         if not given[-1].ips:
             raise Refused("IPAM plugin returned missing IP config")
         return complete(given[-1], is_gateway=self._conf.is_gateway, is_default_gateway=self._conf.is_default_gateway)

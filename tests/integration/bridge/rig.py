@@ -8,6 +8,7 @@ Invariant: nothing outside the test's namespaces and its folder is changed, and 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from contextlib import ExitStack
@@ -66,7 +67,13 @@ class Rig:
         return {key: value for key, value in whole.items() if value is not None}
 
     def environment(self, verb: str, container: Container | None, **more: str | None) -> dict[str, str]:
-        given: dict[str, str | None] = {"CNI_COMMAND": verb, "CNI_PATH": self.path, "PATH": PATH}
+        transport = os.environ.get("TORTIE_TRANSPORT")
+        given: dict[str, str | None] = {
+            "CNI_COMMAND": verb,
+            "CNI_PATH": self.path,
+            "PATH": PATH,
+            "TORTIE_TRANSPORT": transport,
+        }
         if container is not None:
             given |= {
                 "CNI_CONTAINERID": container.identity,

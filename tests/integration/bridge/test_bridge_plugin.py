@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,6 +15,12 @@ from integration.bridge.rig import VERSIONS, Container, Rig
 
 OLD = ("0.1.0", "0.2.0")
 DUAL = ("192.168.0.0/24", "fd00::/64", "2001:db8::/64")
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    give_up = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < give_up
 
 
 def ping(container: Container, target: str) -> None:
@@ -242,6 +250,37 @@ def test_bt_17_bt_35_a_failed_add_leaves_nothing(rig: Rig) -> None:
     assert rig.devices() == {"mycni0"}
     assert (rig.reservations(), rig.records(), rig.nat(), rig.nft()) == (set(), set(), [], [])
     assert container.space.names() == {"lo"}
+
+
+@pytest.mark.parametrize("ending", ["nobody listens", "killed softly"])
+def test_bt_35_nor_does_one_whose_answer_nobody_gets(rig: Rig, ending: str) -> None:
+    container = rig.container()
+    environment = rig.environment("ADD", container)
+    conf = json.dumps(rig.conf(ipMasq=True, macspoofchk=True)).encode()
+    with open("/dev/full", "wb") as full:
+        process = rig.start(
+            "my-custom-cni", environment, stdout=full if ending == "nobody listens" else subprocess.PIPE
+        )
+    process.stdin.write(conf)
+    process.stdin.close()
+    if ending == "killed softly":
+        wait_for(rig.devices)
+        process.terminate()
+        assert json.loads(process.stdout.read())["code"] == 11
+    assert process.wait(60) == 1
+    assert rig.devices() <= {"mycni0"}
+    assert (rig.reservations(), rig.records(), rig.nat(), rig.nft()) == (set(), set(), [], [])
+    assert container.space.names() == {"lo"}
+
+
+@pytest.mark.parametrize("transport", ["lean", "library"])
+def test_on_either_netlink_transport(rig: Rig, transport: str) -> None:
+    container = rig.container()
+    conf = rig.conf(ipMasq=True, hairpinMode=True, portIsolation=True, ipam=rig.ipam("10.244.0.0/24", "fd44::/64"))
+    result = rig.call("ADD", container, conf, TORTIE_TRANSPORT=transport).result()
+    rig.call("CHECK", container, {**conf, "prevResult": result}, TORTIE_TRANSPORT=transport).silent()
+    rig.call("DEL", container, conf, TORTIE_TRANSPORT=transport).silent()
+    assert rig.devices() == {"mycni0"}
 
 
 def test_bt_33_p06_dual_stack_works_at_once(rig: Rig) -> None:

@@ -9,7 +9,7 @@ from domain.cni.errors import CniError
 from domain.cni.result import Dns, Result, ResultIp, ResultRoute
 from domain.ipam.address import Address, Cidr
 from one_host import DUAL, GATEWAY_V4, NETWORK, ONE_V4, V4, OneHost, netns
-from ports.errors import Refused, Unavailable
+from ports.errors import Expired, Refused, Unavailable
 
 
 @pytest.fixture
@@ -149,10 +149,26 @@ def test_a_namespace_that_is_not_there(host: OneHost) -> None:
 
 def test_the_interface_exists_already(host: OneHost) -> None:
     host.add()
-    with pytest.raises(Refused, match=r'failed to make veth pair: container veth name \("eth0"\) already exists'):
+    with pytest.raises(Refused, match=r'container veth name \("eth0"\) peer provided \("eth0c1"\) already exists'):
         host.add()
     assert host.inside() is not None  # an ADD that fails leaves an earlier one alone
     assert host.host("eth0c1") is not None
+
+
+def test_what_ipam_refuses_is_not_given_back(host: OneHost) -> None:
+    """Its DEL would release what an earlier ADD has for this interface."""
+    host.ipam.fails("host-local", "ADD", Refused("10.244.0.2 has been allocated to c1"))
+    with pytest.raises(Refused, match="has been allocated"):
+        host.add()
+    assert host.verbs() == ["ADD"]
+    assert host.inside() is None
+
+
+def test_what_ipam_may_have_given_is_given_back(host: OneHost) -> None:
+    host.ipam.takes("host-local", 100.0)
+    with pytest.raises(Expired):
+        host.add()
+    assert host.verbs() == ["ADD", "WITHDRAW"]
 
 
 def test_an_ipam_plugin_without_an_address(host: OneHost) -> None:
