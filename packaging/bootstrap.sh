@@ -59,7 +59,8 @@ make_venv() {
     printf '%s' "$wanted" >$STAMP
 }
 
-# What tests/integration and the demo call from outside: ip, ping, ps, and host-local as a foreign IPAM plugin.
+# What tests/integration and the demo call from outside: ip, ping, ps, the packet filter's commands, and the CNI
+# project's plugins to delegate to and to compare with.
 find_tools() { # who asks
     [ "$(id -u)" = 0 ] || fail "$1 NEEDS ROOT: it makes network namespaces and links. Nothing was run."
     local missing=()
@@ -67,6 +68,8 @@ find_tools() { # who asks
     command -v ping >/dev/null || missing+=(iputils-ping)
     command -v ps >/dev/null || missing+=(procps)
     command -v openssl >/dev/null || missing+=(openssl)
+    command -v iptables >/dev/null || missing+=(iptables)
+    command -v nft >/dev/null || missing+=(nftables)
     [ -x /usr/lib/cni/host-local ] || missing+=(containernetworking-plugins)
     [ ${#missing[@]} = 0 ] || apt_install "${missing[@]}"
 }

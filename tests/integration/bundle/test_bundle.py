@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-NAMES = ("calico", "calico-ipam", "tortie")
+NAMES = ("calico", "calico-ipam", "my-custom-cni", "tortie")
 
 
 def bundle(project: Path, *words: str | Path, umask: int = 0o022) -> None:
@@ -74,9 +74,25 @@ def test_one_program_and_links_to_it(installed: Path) -> None:
     assert not (installed / "calico").is_symlink()
     assert os.readlink(installed / "calico-ipam") == "calico"
     assert os.readlink(installed / "tortie") == "calico"
+    assert os.readlink(installed / "my-custom-cni") == "calico"
     last = (installed / "calico").read_text().splitlines()[-1]
     assert last.startswith("# build-stamp: ")
     assert len(last.split()[-1]) == 64
+
+
+def test_bridge_is_installed_on_request_only_and_stays_when_it_is_updated(
+    project: Path, built: Path, tmp_path: Path
+) -> None:
+    """Another plugin may have that name."""
+    target = tmp_path / "bin"
+    target.mkdir()
+    (target / "bridge").write_text("somebody else's")
+    bundle(project, "install", built, target)
+    assert (target / "bridge").read_text() == "somebody else's"
+    for words in (("--also", "bridge"), ()):
+        bundle(project, "install", built, target, *words)
+        assert os.readlink(target / "bridge") == "calico"
+        assert json.loads(version(target / "bridge"))["supportedVersions"][-1] == "1.1.0"
 
 
 def test_runs_in_an_empty_environment_from_any_directory(installed: Path) -> None:
