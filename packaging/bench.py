@@ -20,7 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-NAMESPACE = f"tortie-bench-{os.getpid()}"
+NAMESPACE, HOST = f"tortie-bench-{os.getpid()}", f"tortie-bench-{os.getpid()}-host"
+REFERENCE = Path("/usr/lib/cni/bridge")  # where Debian has the CNI project's own
 NETCONF = {
     "cniVersion": "1.0.0",
     "name": "bench",
@@ -44,7 +45,7 @@ def milliseconds(command: list[str], env: dict[str, str], given: str = "") -> fl
 def report(name: str, samples: list[float], base: float) -> None:
     middle = statistics.median(samples)
     ninety = statistics.quantiles(samples, n=10)[-1]
-    print(f"  {name:<34} median {middle:7.1f} ms   p90 {ninety:7.1f} ms   {middle / base:5.1f} × bare", flush=True)
+    print(f"  {name:<36} median {middle:7.1f} ms   p90 {ninety:7.1f} ms   {middle / base:5.1f} × bare", flush=True)
 
 
 def cold_starts(folder: Path, rounds: int) -> float:
@@ -54,6 +55,7 @@ def cold_starts(folder: Path, rounds: int) -> float:
         "bare interpreter (-ISB)": ([python, "-ISB", "-c", ""], {}),
         "calico VERSION": ([str(folder / "calico")], {"CNI_COMMAND": "VERSION"}),
         "calico-ipam VERSION": ([str(folder / "calico-ipam")], {"CNI_COMMAND": "VERSION"}),
+        "my-custom-cni VERSION": ([str(folder / "my-custom-cni")], {"CNI_COMMAND": "VERSION"}),
     }
     samples: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(rounds):
@@ -91,6 +93,28 @@ def attachments(folder: Path, rounds: int, base: float) -> None:
             print(f"  calico {verb}: etcd takes {middles[0] / middles[1]:.2f} × as long as sqlite")
 
 
+def bridges(folder: Path, rounds: int, base: float) -> None:
+    """ADD and DEL of the bridge plugin, and of the CNI project's where there is one, in a host's namespace."""
+    programs = {"my-custom-cni": folder / "my-custom-cni"}
+    if REFERENCE.exists():
+        programs["the reference bridge"] = REFERENCE
+    env = {"CNI_NETNS": f"/var/run/netns/{NAMESPACE}", "CNI_IFNAME": "eth0", "PATH": os.environ["PATH"]}
+    samples: dict[tuple[str, str], list[float]] = {(verb, name): [] for verb in ("ADD", "DEL") for name in programs}
+    with tempfile.TemporaryDirectory(prefix="tortie-bench-") as scratch:
+        ipam = {"type": "host-local", "subnet": "10.246.0.0/24", "dataDir": f"{scratch}/networks"}
+        bridge = {"type": "bridge", "bridge": "bench0", "isDefaultGateway": True, "stateDir": f"{scratch}/state"}
+        netconf = json.dumps({"cniVersion": "1.0.0", "name": "bench", **bridge, "ipam": ipam})
+        for number in range(rounds):
+            for name, program in programs.items():
+                for verb in ("ADD", "DEL"):
+                    call = env | {"CNI_COMMAND": verb, "CNI_CONTAINERID": f"bench{number}"}
+                    call["CNI_PATH"] = str(program.parent)
+                    command = ["nsenter", f"--net=/var/run/netns/{HOST}", "--", str(program)]
+                    samples[verb, name].append(milliseconds(command, call, netconf))
+    for (verb, name), taken in samples.items():
+        report(f"{name} {verb} (host-local)", taken, base)
+
+
 @contextmanager
 def etcd() -> Iterator[str]:
     """The endpoint of a server of our own, found and started as tests do it."""
@@ -112,11 +136,14 @@ def main() -> None:
     if os.geteuid() != 0:
         print("  ADD and DEL: not run, they need root")
         return
-    subprocess.run(["ip", "netns", "add", NAMESPACE], check=True)
     try:
+        for name in (NAMESPACE, HOST):
+            subprocess.run(["ip", "netns", "add", name], check=True)
         attachments(folder, asked.rounds, base)
+        bridges(folder, asked.rounds, base)
     finally:
-        subprocess.run(["ip", "netns", "del", NAMESPACE], check=False)
+        for name in (NAMESPACE, HOST):
+            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
 
 
 if __name__ == "__main__":
