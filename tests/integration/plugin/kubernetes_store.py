@@ -48,7 +48,7 @@ class Served(Shared):
 
     def kubeconfig(self, path: Path, port: int, *, administrator: bool = False) -> Path:
         """For the plugins, or for an administrator's `tortie`, through `port` of the reader's own loopback."""
-        named = {} if self.host == "127.0.0.1" else {"tls_server_name": self.host}
+        named: dict[str, Any] = {} if self.host == "127.0.0.1" else {"tls_server_name": self.host}
         token = "" if administrator else self.token
         return self.server.kubeconfig(path, token=token, server=f"https://127.0.0.1:{port}", **named)
 
@@ -101,7 +101,7 @@ class KubernetesRecords(Records):
         self.served.server.client.delete(f"{path}/{name}")
 
     def texts(self) -> dict[str, str]:
-        found = {}
+        found: dict[str, str] = {}
         for plural in kinds(self.group):
             found |= {key: json.dumps(value) for key, value in self._list(plural).items()}
         nodes = self.served.server.client.list("/api/v1/nodes")

@@ -37,7 +37,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     unfit = []
     for item in items:
         marked = item.get_closest_marker("stores")
-        kind = getattr(item, "callspec", None) and item.callspec.params.get("kind")  # type: ignore[attr-defined] - if any
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        kind = parameters.get("kind")
         if marked and kind not in marked.args:
             unfit.append(item)
     if unfit:

@@ -31,7 +31,7 @@ def test_k8s_041_a_gate_that_answers_lets_the_pod_pass(pool: PodHost) -> None:
     """At once: the original asks for the first time after five seconds (G6)."""
     sandbox = pool.pod()
     with HttpStub() as stub, TcpProxy(stub.port, netns=pool.net.path) as proxy:
-        stub.answer = lambda _asked: [reply(200)]
+        stub.answer = lambda _asked: reply(200)
         began = time.monotonic()
         pool.add(sandbox, readiness_gates=[proxy.url]).result()
     assert time.monotonic() - began < 5
