@@ -62,9 +62,9 @@ ut-kdd: build  ## everything of theirs with Kubernetes as the datastore, in both
 	TORTIE_TEST_STORE=kubernetes TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) $(UT_KDD) $(PYTEST_ARGS)
 
 PEER ?=
-interop: build  ## share an etcd with the original: PEER=folder of its calico and calico-ipam (root)
+interop: build  ## share an etcd, and a cluster, with the original: PEER=folder of its calico and calico-ipam (root)
 	@[ -n "$(PEER)" ] || { echo "INTEROP NOT RUN: say where the original is, make interop PEER=<folder of its calico and calico-ipam>" >&2; exit 2; }
-	@packaging/bootstrap.sh tools "make interop"
+	@packaging/bootstrap.sh kubernetes "make interop"
 	TORTIE_BIN=$(abspath $(BIN)) TORTIE_PEER=$(abspath $(PEER)) $(PYTEST) tests/interop $(PYTEST_ARGS)
 
 lint: bootstrap  ## formatting, lint, types, import rules

@@ -1,4 +1,4 @@
-"""Two implementations on one host and one etcd: ours, and the original's executables in the folder TORTIE_PEER.
+"""Two implementations on one host, and one etcd or one cluster: ours, and the original's executables in TORTIE_PEER.
 
 `make interop PEER=…` sets it. Without it there is nothing to compare with, and the tests say so.
 """
@@ -12,10 +12,15 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("integration.plugin.host", "integration.plugin.store", "interop.pair")
+pytest.register_assert_rewrite(
+    "integration.plugin.host", "integration.plugin.store", "integration.pods.world", "interop.pair"
+)
 
 from integration.plugin.conftest import binaries  # noqa: E402 - so that their assertions say what they compared
-from interop.pair import Implementation, Pair  # noqa: E402
+from integration.plugin.kubernetes_store import Served  # noqa: E402
+from integration.pods.world import PodHost  # noqa: E402
+from interop.pair import Implementation, Pair, PodPair, host_on_etcd  # noqa: E402
+from services.apiserver import shared_apiserver  # noqa: E402
 from services.etcd import Etcd  # noqa: E402
 
 __all__ = ["binaries"]  # a fixture
@@ -46,7 +51,30 @@ def etcd(peer: Implementation) -> Iterator[Etcd]:
         yield etcd
 
 
+@pytest.fixture(scope="module")
+def served(peer: Implementation) -> Iterator[Served]:
+    with shared_apiserver() as server, Served(server) as served:
+        yield served
+
+
 @pytest.fixture
 def pair(ours: Implementation, peer: Implementation, etcd: Etcd, tmp_path: Path) -> Iterator[Pair]:
+    """On etcd."""
     with ExitStack() as undo:
-        yield Pair((ours, peer), etcd, tmp_path, undo)
+        yield Pair((ours, peer), host_on_etcd(ours.bin, etcd, tmp_path, undo))
+
+
+@pytest.fixture(scope="module", params=["v1", "v3"])
+def group(request: pytest.FixtureRequest) -> str:
+    """Which of its two groups Calico's resources have in the cluster."""
+    chosen: str = request.param
+    return chosen
+
+
+@pytest.fixture
+def pod_pair(
+    ours: Implementation, peer: Implementation, served: Served, group: str, tmp_path: Path
+) -> Iterator[PodPair]:
+    """On Kubernetes."""
+    with ExitStack() as undo:
+        yield PodPair((ours, peer), PodHost(ours.bin, tmp_path, undo, group, served, None))

@@ -1,5 +1,6 @@
 """One host that calls the executables of two implementations, and what both must agree on.
 
+Records are in an etcd for plain containers, in Kubernetes for pods.
 Invariant: nothing here knows which of the two is which, but that the operator's command is ours.
 """
 
@@ -13,6 +14,7 @@ from typing import Any
 
 from integration.plugin.host import PLUGINS, Answer, Container, Host
 from integration.plugin.store import IPAM, EtcdRecords, cluster_records, node_record
+from integration.pods.world import NAMESPACE, PodHost
 from services.etcd import Etcd
 from services.tcp_proxy import TcpProxy
 
@@ -34,12 +36,10 @@ class Implementation:
 class Pair:
     """`sides` are ours and the peer's; `reset` before anything else."""
 
-    def __init__(self, sides: tuple[Implementation, Implementation], etcd: Etcd, folder: Path, undo: ExitStack) -> None:
+    def __init__(self, sides: tuple[Implementation, Implementation], host: Host) -> None:
         self.sides = sides
-        self.host = Host(sides[0].bin, folder, undo)
-        proxy = undo.enter_context(TcpProxy(etcd.port, netns=self.host.net.path, port=23790))
-        self.store = EtcdRecords(etcd, proxy.port)
-        self.host.store = self.store
+        self.host = host
+        self.store = host.store
 
     def both_ways(self) -> list[tuple[Implementation, Implementation]]:
         return [self.sides, self.sides[::-1]]
@@ -94,6 +94,28 @@ class Pair:
         """The one record with that in its key."""
         (text,) = [text for key, text in self.store.texts().items() if part in key]
         return text
+
+
+class PodPair(Pair):
+    """The same with pods, on Kubernetes."""
+
+    def __init__(self, sides: tuple[Implementation, Implementation], host: PodHost) -> None:
+        super().__init__(sides, host)
+        self.pods = host
+
+    def reset(self, *pools: str, block_size: int = 26, nodes: tuple[str, ...] = ()) -> None:
+        super().reset(*pools, block_size=block_size, nodes=nodes)
+        self.pods.cluster.add_namespace(NAMESPACE)
+
+    def tortie(self, *words: str) -> Answer:
+        return self.pods.tortie(*words)
+
+
+def host_on_etcd(binaries: Path, etcd: Etcd, folder: Path, undo: ExitStack) -> Host:
+    host = Host(binaries, folder, undo)
+    proxy = undo.enter_context(TcpProxy(etcd.port, netns=host.net.path, port=23790))
+    host.store = EtcdRecords(etcd, proxy.port)
+    return host
 
 
 def members(text: str) -> Any:
