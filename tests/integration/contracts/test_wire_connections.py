@@ -272,7 +272,6 @@ JUNK = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
     [
         (lambda mine, other: mine, "127.0.0.2", "not for this host name"),
         (lambda mine, other: mine, "elsewhere.example", "not for this host name"),
-        (lambda mine, other: mine, "server", "not for this host name"),  # the common name does not count
         (lambda mine, other: mine.replace(ca=other.ca), "127.0.0.1", "not signed by the given authority"),
         (lambda mine, other: mine.replace(ca=b""), "127.0.0.1", "not signed by the given authority"),
         (lambda mine, other: mine.replace(cert=b"", key=b""), "127.0.0.1", "does not accept the client's certificate"),
@@ -293,6 +292,13 @@ def test_who_cannot_be_trusted_is_told_with_the_reason(secure, mine, foreign, ch
     with pytest.raises(Untrusted, match="certificate problem: ") as caught:
         greeted(secure, change(mine, other), host)
     assert text in str(caught.value)
+
+
+def test_the_common_name_does_not_count(authority, mine):
+    with secure_listener(authority.issue("named.example")) as port:
+        with pytest.raises(Untrusted, match="not for this host name"):
+            greeted(port, mine, "named.example")
+        assert greeted(port, mine.replace(verified=False), "named.example") == ("h2", b"hello")
 
 
 @pytest.mark.parametrize(("days", "text"), [((-2, -1), "has expired"), ((1, 2), "is not valid yet")])
@@ -363,13 +369,14 @@ def test_nothing_stays_open(secure, mine):
 
     greeted(secure, mine)
     before = descriptors()
-    for host in ("127.0.0.1", "elsewhere.example"):
-        with suppress(Fault):
-            greeted(secure, mine, host)
-    for host in ("127.0.0.1", "tortie-test.invalid"):
-        with suppress(Fault):
-            within(connect_tcp(host, 1))
-    assert descriptors() <= before
+    for _ in range(20):  # the server is in this process and closes its own ends when it comes to it
+        for host in ("127.0.0.1", "elsewhere.example"):
+            with suppress(Fault):
+                greeted(secure, mine, host)
+        for host in ("127.0.0.1", "tortie-test.invalid"):
+            with suppress(Fault):
+                within(connect_tcp(host, 1))
+    assert descriptors() < before + 10
 
 
 # --- what it costs to load -------------------------------------------------------------------------------------------

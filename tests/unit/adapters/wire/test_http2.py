@@ -127,6 +127,16 @@ def test_never_is_more_sent_than_the_windows_hold(body, window, updates):
     assert came == body
 
 
+def test_the_connections_window_counts_beside_the_requests():
+    http2 = Http2()
+    http2.feed(settings(initial_window_size=1_000_000))
+    http2.take()
+    http2.begin(FIELDS, b"x" * 70_000)
+    assert sum(len(payload) for kind, _, _, payload in sent(http2) if kind == DATA) == 65535
+    http2.feed(frame(WINDOW_UPDATE, 0, 0, number(10)))
+    assert [len(payload) for kind, _, _, payload in sent(http2) if kind == DATA] == [10]
+
+
 def test_a_smaller_initial_window_counts_for_a_request_on_its_way():
     """It may get negative; nothing is sent until it is positive again (RFC 9113, 6.9.2)."""
     http2 = Http2()
@@ -194,10 +204,12 @@ def test_an_answer_without_a_body_has_its_trailers_first():
 def test_the_server_hears_of_what_was_received():
     http2, exchange = asked()
     http2.feed(headers(1))
-    for _ in range(64):
-        http2.feed(frame(DATA, 0, 1, b"x" * 16384))
-    assert sent(http2) == [(WINDOW_UPDATE, 0, 0, number(1 << 20)), (WINDOW_UPDATE, 0, 1, number(1 << 20))]
-    assert len(exchange.body) == 1 << 20
+    for _ in range(2):
+        for _ in range(64):
+            assert sent(http2) == []
+            http2.feed(frame(DATA, 0, 1, b"x" * 16384))
+        assert sent(http2) == [(WINDOW_UPDATE, 0, 0, number(1 << 20)), (WINDOW_UPDATE, 0, 1, number(1 << 20))]
+    assert len(exchange.body) == 2 << 20
 
 
 def test_a_request_that_is_answered_too_early_is_not_sent_to_its_end():
@@ -222,6 +234,12 @@ def test_what_comes_for_an_exchange_that_has_ended_changes_nothing():
     late = frame(RST_STREAM, 0, 1, number(0)) + frame(DATA, 0, 1, b"late") + trailers(1, 9)
     http2.feed(late + frame(DATA, 0, 7, b"of nobody") + headers(7) + frame(RST_STREAM, 0, 7, number(1)))
     assert (exchange.code, bytes(exchange.body), exchange.trailers) == (None, b"", [(b"grpc-status", b"0")])
+
+
+def test_what_comes_for_another_exchange_is_not_this_ones():
+    http2, exchange = asked()
+    http2.feed(headers(3) + frame(DATA, 0, 3, b"x") + trailers(3, 9) + frame(RST_STREAM, 0, 3, number(1)))
+    assert (exchange.fields, bytes(exchange.body), exchange.ended) == (None, b"", False)
 
 
 @pytest.mark.parametrize(("last", "ended"), [(0, True), (1, False)])
