@@ -9,6 +9,7 @@ VENV := .venv
 MACHINE := $(shell uname -m)
 ARCH ?= $(or $(patsubst x86_64,amd64,$(filter x86_64,$(MACHINE))),$(patsubst aarch64,arm64,$(filter aarch64,$(MACHINE))),$(MACHINE))
 BIN := bin/$(ARCH)
+EXECUTABLE := dist/linux-$(ARCH)
 PYTEST := $(VENV)/bin/python -m pytest
 PYTEST_ARGS ?=
 ETCD_ONLY := tests/integration/etcd $(wildcard tests/integration/contracts/test_etcd*.py)
@@ -17,9 +18,11 @@ UT_ETCD := tests/integration/plugin tests/integration/pods $(ETCD_ONLY) $(patsub
 KUBERNETES_ONLY := tests/integration/apiserver tests/integration/pods $(wildcard tests/integration/*/test_kube*.py)
 UT_KDD := $(sort $(KUBERNETES_ONLY)) $(addprefix tests/integration/plugin/,test_ipam_plugin.py test_ipam_cases.py)
 
+UT_DIST := tests/integration/dist tests/integration/plugin tests/integration/bridge
+
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit mutants simulate soak lint integration interop ut-etcd ut-kdd demo test bench lock proto clean
+.PHONY: all help bootstrap build install unit mutants simulate soak lint integration interop ut-etcd ut-kdd ut-dist dist demo test bench lock proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -49,9 +52,13 @@ soak: build  ## 8 processes of 200 calls each, some of them killed, three times 
 	@packaging/bootstrap.sh tools "make soak"
 	TORTIE_SOAK=200 TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) tests/integration/plugin/test_soak.py -o timeout=1800 $(PYTEST_ARGS)
 
-integration: build  ## tests on the real kernel and real processes, but for those of ut-etcd and ut-kdd (root)
+integration: build  ## tests on the real kernel and real processes, but for those of ut-etcd, ut-kdd and ut-dist (root)
 	@packaging/bootstrap.sh tools "make integration"
-	TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) tests/integration $(patsubst %,--ignore=%,$(ETCD_ONLY) $(KUBERNETES_ONLY)) $(PYTEST_ARGS)
+	TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) tests/integration $(patsubst %,--ignore=%,$(ETCD_ONLY) $(KUBERNETES_ONLY) tests/integration/dist) $(PYTEST_ARGS)
+
+ut-dist: dist  ## the self-contained executable: alone in an empty root, and through the plugins' tests (root)
+	@packaging/bootstrap.sh tools "make ut-dist"
+	TORTIE_BIN=$(abspath $(EXECUTABLE)) $(PYTEST) $(UT_DIST) $(PYTEST_ARGS)
 
 ut-etcd: build  ## the plugins' tests, and the datastore's own, on a real etcd; pods from a real API server (root)
 	@packaging/bootstrap.sh kubernetes "make ut-etcd"
@@ -75,8 +82,13 @@ lint: bootstrap  ## formatting, lint, types, import rules
 build: bootstrap  ## fill bin/$ARCH with calico, calico-ipam and tortie
 	@$(VENV)/bin/python packaging/bundle.py build --lock requirements.lock $(BIN)
 
-install: build  ## copy them to $DESTDIR/opt/cni/bin (BRIDGE=1: also under the name `bridge`)
-	@$(VENV)/bin/python packaging/bundle.py install $(BIN) "$(DESTDIR)/opt/cni/bin" $(if $(BRIDGE),--also bridge)
+dist: bootstrap  ## fill dist/linux-$ARCH with the self-contained executable (the first time: several minutes)
+	@packaging/bootstrap.sh compiler "make dist"
+	@$(VENV)/bin/python packaging/dist.py $(EXECUTABLE)
+
+DIST ?=
+install: $(if $(DIST),dist,build)  ## copy them to $DESTDIR/opt/cni/bin (DIST=1: the one of `make dist`; BRIDGE=1: also as `bridge`)
+	@$(VENV)/bin/python packaging/bundle.py install $(if $(DIST),$(EXECUTABLE),$(BIN)) "$(DESTDIR)/opt/cni/bin" $(if $(BRIDGE),--also bridge)
 
 bench: build  ## time cold starts beside a bare interpreter; with root, ADD and DEL too
 	@$(VENV)/bin/python packaging/bench.py --bin $(BIN)

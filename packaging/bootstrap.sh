@@ -74,6 +74,21 @@ find_tools() { # who asks
     [ ${#missing[@]} = 0 ] || apt_install "${missing[@]}"
 }
 
+# What packaging/dist_runtime.py calls; it says itself what else it needs.
+find_compiler() { # who asks
+    local missing=()
+    command -v gcc >/dev/null || missing+=(gcc)
+    command -v make >/dev/null || missing+=(make)
+    command -v dpkg-source >/dev/null || missing+=(dpkg-dev)
+    command -v perl >/dev/null || missing+=(perl)
+    command -v tclsh >/dev/null || missing+=(tcl)
+    [ -d /usr/include/linux ] || missing+=(linux-libc-dev)
+    [ ${#missing[@]} = 0 ] || {
+        say "$1 needs a compiler"
+        apt_install "${missing[@]}"
+    }
+}
+
 case "${1:-}" in
 venv) make_venv ;;
 tools) find_tools "${2:-this}" ;;
@@ -81,5 +96,6 @@ kubernetes)
     find_tools "${2:-this}"
     [ -n "${TORTIE_TEST_KUBECONFIG:-}" ] || packaging/apiserver.sh build
     ;;
-*) fail "usage: bootstrap.sh venv | tools NAME | kubernetes NAME" ;;
+compiler) find_compiler "${2:-this}" ;;
+*) fail "usage: bootstrap.sh venv | tools NAME | kubernetes NAME | compiler NAME" ;;
 esac

@@ -90,7 +90,9 @@ static int be(const char *file)
     PyObject *self = PyUnicode_FromString(file), *program = PyImport_AddModule("__main__");
     if (self == NULL || program == NULL || PyObject_SetAttrString(program, "__file__", self) < 0)
         return 1;
+    PyGC_Disable(); /* importing makes no garbage worth a search */
     PyObject *module = PyImport_ImportModule("entrypoints.main");
+    PyGC_Enable();
     PyObject *code = module == NULL ? NULL : PyObject_CallMethod(module, "main", NULL);
     if (code == NULL) {
         PyErr_Print(); /* ends the process itself for SystemExit */
