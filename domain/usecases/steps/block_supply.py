@@ -135,7 +135,9 @@ class BlockSupply:
                 return None
             try:
                 block = claim_block(self._work, self._terms.request.owner, cidr, self._kept)
-            except NotOurs:
+            except NotOurs as error:
+                if isinstance(error, Overtaken):  # it may be ours all the same, half claimed: look at it again
+                    self._probed = [place for place in self._probed if place != cidr]
                 continue
             except Refused as error:
                 self._log_damaged(cidr, error)

@@ -140,6 +140,14 @@ def test_p01_a_place_in_a_pool_with_room_is_found_without_listing_blocks(paged, 
     assert listings == []
 
 
+def test_a_claim_that_a_rival_has_touched_is_finished_and_no_other_place_claimed(paged):
+    """Else the block would be left half claimed until the node needs one more."""
+    place = str(walked(paged, 1)[0])
+    with paged.rival("update", AffinityKey, paged.touch):
+        assert drawn(supply(paged)) == place
+    assert paged.affinities() == {place: "confirmed"}
+
+
 def test_a_crowded_pool_is_listed_after_a_few_looks(paged, listings):
     places = walked(paged, PROBES + 1)
     for cidr in places[:-1]:
