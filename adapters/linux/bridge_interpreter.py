@@ -80,7 +80,9 @@ class BridgeInterpreter(Interpreter):
             self._bridges().create_bridge(action.name, action.mtu, filters_vlans=action.filters_vlans)
         except KernelError as error:
             if error.errno != EEXIST:
-                raise StepFailed(f'could not add "{action.name}": {error}') from error
+                lacking = action.filters_vlans and error.errno == EOPNOTSUPP
+                hint = " (the kernel has no VLAN filtering in bridges)" if lacking else ""
+                raise StepFailed(f'could not add "{action.name}": {error}{hint}') from error
         bridge = self._port(Device(HOST, action.name))
         if bridge.kind != "bridge":
             raise StepFailed(f'"{action.name}" already exists but is not a bridge')

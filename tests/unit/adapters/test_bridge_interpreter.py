@@ -209,6 +209,10 @@ def test_a_kernel_without_vlan_filtering_says_so(bench: Bench) -> None:
     bench.netlink.refuses["add_vlans"] = EOPNOTSUPP
     said = bench.refused(JoinVlans(VETH, 100, (), only=False))
     assert said == "cannot: the kernel has no VLAN filtering in bridges: operation not supported"
+    bench.netlink.refuses["create_bridge"] = EOPNOTSUPP
+    said = 'cannot: could not add "br1": operation not supported'
+    assert bench.refused(EnsureBridge("br1", 0, True, False)) == f"{said} (the kernel has no VLAN filtering in bridges)"
+    assert bench.refused(EnsureBridge("br1", 0, False, False)) == said
     bench.netlink.refuses["add_vlans"] = EINVAL
     assert bench.refused(JoinVlans(VETH, 100, (), only=False)) == "cannot: invalid argument"
 
