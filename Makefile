@@ -22,7 +22,7 @@ UT_DIST := tests/integration/dist tests/integration/plugin tests/integration/bri
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit mutants simulate soak lint integration interop ut-etcd ut-kdd ut-dist dist demo test bench lock proto clean
+.PHONY: all help bootstrap build install unit mutants simulate soak lint integration interop ut-etcd ut-kdd ut-dist dist demo test bench bench-dist lock proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -92,6 +92,9 @@ install: $(if $(DIST),dist,build)  ## copy them to $DESTDIR/opt/cni/bin (DIST=1:
 
 bench: build  ## time cold starts beside a bare interpreter; with root, ADD and DEL too
 	@$(VENV)/bin/python packaging/bench.py --bin $(BIN)
+
+bench-dist: build dist  ## time the self-contained executable beside the bundle (root)
+	@$(VENV)/bin/python packaging/bench_dist.py --executable $(EXECUTABLE) --bundle $(BIN)
 
 lock:  ## choose the newest allowed dependencies and write requirements.lock
 	@packaging/lock.sh
