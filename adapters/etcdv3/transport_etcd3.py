@@ -18,6 +18,7 @@ import os
 from adapters.etcdv3 import etcdrpc
 from adapters.etcdv3.load_etcd3 import CIPHERS, NO_CIPHER_BEFORE_1_3
 from adapters.etcdv3.transport import DEADLINE_EXCEEDED, Outcome, Transport, TransportError, Untrusted
+from adapters.wire.tls import SYSTEM_AUTHORITIES
 
 etcdrpc.install()
 
@@ -56,13 +57,6 @@ _OPTIONS = (
     ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
-)
-_SYSTEM_AUTHORITIES = (
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-    "/etc/ssl/cert.pem",
 )
 _SERVERS_DEADLINE = "context deadline exceeded"
 _NOT_SENT = "failed to connect to all addresses; last error: "
@@ -192,7 +186,7 @@ def _translated(error: Any) -> TransportError:
 
 def _system_authorities() -> bytes | None:
     """The first bundle there is; else gRPC's own."""
-    for path in _SYSTEM_AUTHORITIES:
+    for path in SYSTEM_AUTHORITIES:
         try:
             with open(path, "rb") as file:
                 return file.read()

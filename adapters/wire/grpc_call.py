@@ -93,12 +93,11 @@ class Channel:
         return _only_message(exchange)
 
     def _talk(self, exchange: Exchange, *, whole: bool) -> Work[None]:
-        while True:
+        """What the server is to hear of besides can wait for the next request."""
+        while not (exchange.ended or (exchange.fields is not None and not whole)):
             out = self._http2.take()
             if out:
                 yield from self._stream.send(out)
-            if exchange.ended or (exchange.fields is not None and not whole):
-                return
             octets = yield from self._stream.receive()
             if not octets:
                 raise Fault(self._http2.leaving or "the server has closed the connection")

@@ -27,23 +27,29 @@ _MOST_SHIFT = 28  # no length or index of ours has more bits
 
 def encode(fields: Iterable[Field], secrets: Iterable[Field] = ()) -> bytes:
     """`secrets` are marked so that no proxy puts them into a table either."""
-    indices: dict[bytes, int] = {}
-    for index, (name, _) in enumerate(STATIC, 1):
-        indices.setdefault(name, index)
+    places = _places or _fill_places()
     octets = bytearray()
     for field in fields:
-        if field in STATIC:
-            octets += _integer(STATIC.index(field) + 1, 7, _INDEXED)
-        else:
-            octets += _literal(field, indices, 0)
+        index = places.get(field, 0)
+        octets += _integer(index, 7, _INDEXED) if index else _literal(field, places.get(field[0], 0), 0)
     for field in secrets:
-        octets += _literal(field, indices, _NEVER_INDEXED)
+        octets += _literal(field, places.get(field[0], 0), _NEVER_INDEXED)
     return bytes(octets)
 
 
-def _literal(field: Field, indices: dict[bytes, int], form: int) -> bytes:
+_places: dict[Field | bytes, int] = {}  # indices of fields, and the first one of each name; filled when first needed
+
+
+def _fill_places() -> dict[Field | bytes, int]:
+    for index, field in enumerate(STATIC, 1):
+        _places[field] = index
+        _places.setdefault(field[0], index)
+    return _places
+
+
+def _literal(field: Field, index: int, form: int) -> bytes:
+    """`index` is that of a field of the same name; 0 if there is none."""
     name, value = field
-    index = indices.get(name, 0)
     return _integer(index, 4, form) + (b"" if index else _string(name)) + _string(value)
 
 

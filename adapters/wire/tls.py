@@ -199,6 +199,8 @@ def _show(context: Any, cert: bytes, key: bytes) -> None:
         while left:
             left = left[os.write(descriptor, left) :]
         context.load_cert_chain(f"/proc/self/fd/{descriptor}", None, _no_password)
+    except FileNotFoundError:
+        raise Untrusted("a client certificate can only be used where /proc is mounted") from None
     except (OSError, ValueError) as error:
         raise Untrusted(f"{_UNFIT} ({_name(error)})") from error
     finally:
