@@ -24,7 +24,11 @@ ROOT = Path(__file__).resolve().parents[3]
 ALWAYS = {"__future__", "_json", "gc"}  # 0.1, 0.3, 0.0
 MACHINE = {"os", "os.path", "posixpath", "genericpath", "stat", "_stat", "_collections_abc"}  # 1.0 together
 MACHINE |= {"errno", "fcntl", "select"}  # 0.1, 0.2, 0.2: locks, and waiting for children and sockets
-SQLITE = {"_sqlite3", "_functools"}  # 0.9, 0.1: adapters/sqlite/engine keeps `functools` away, which would cost 2.6
+SQLITE = {
+    "_sqlite3",
+    "_functools",
+    "atexit",
+}  # 0.9, 0.1, a built-in: adapters/sqlite/engine keeps `functools` away, which would cost 2.6
 BRIDGE = {"_sha512", "_sha2"}  # 0.2: names of its firewall chains; Python 3.12 has them all in the second
 CALLS = {"_ctypes", "_socket"}  # 0.4, 0.4: entering a namespace, which Python learnt in 3.12; netlink
 TLS = {"_socket", "_ssl"}  # 0.4, 2.9: most of it the library's own start
