@@ -102,8 +102,10 @@ class HttpReadiness(Readiness):
         import _socket
 
         numeric = _socket.AI_NUMERICHOST
+        # A text would be encoded by a codec that takes longer to load than a look-up. Octets end at a NUL.
+        name = host.encode("ascii") if host.isascii() and "\0" not in host else host
         try:
-            return _socket.getaddrinfo(host, port, type=_socket.SOCK_STREAM, flags=numeric)
+            return _socket.getaddrinfo(name, port, type=_socket.SOCK_STREAM, flags=numeric)
         except _socket.gaierror:
             pass
         from _thread import allocate_lock, start_new_thread
@@ -114,7 +116,7 @@ class HttpReadiness(Readiness):
 
         def look_up() -> None:
             try:
-                found.extend(_socket.getaddrinfo(host, port, type=_socket.SOCK_STREAM))
+                found.extend(_socket.getaddrinfo(name, port, type=_socket.SOCK_STREAM))
             except (OSError, ValueError):
                 pass  # nothing is found
             finally:
