@@ -27,7 +27,7 @@ from domain.workload.identity import KUBERNETES
 from domain.workload.names import parse_name
 from domain.workload.pod_endpoint import is_networked, pod_endpoint
 from ports.datastore import Stored, WorkloadEndpointKey, WorkloadEndpoints
-from ports.errors import Conflict, Missing
+from ports.errors import Missing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from ports.datastore import Need, Revision
     from ports.deadline import Deadline
 
-_TRIES = 5  # of a patch that names no version: the server has itself tried as often before it says "conflict"
 _MALFORMED = "malformed WorkloadEndpoint name - unable to determine Pod name"
 _BLANK = "blank"
 
@@ -81,14 +80,10 @@ class PodEndpoints(Family):
             raise BadRecord(key, f"its name is {record.metadata.name!r}")
         if record.metadata.namespace != key.namespace:
             raise BadRecord(key, f"its namespace is {record.metadata.namespace!r}")
-        for _ in range(_TRIES):
-            reply = self._patch(key, endpoint_patch(record), deadline)
-            if reply.ok:
-                return self._written(key, reply.object)
-            error = refusal(reply, key)
-            if not isinstance(error, Conflict):
-                raise error
-        raise error
+        reply = self._patch(key, endpoint_patch(record), deadline)
+        if not reply.ok:
+            raise refusal(reply, key)
+        return self._written(key, reply.object)
 
     def update(
         self,
