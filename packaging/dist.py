@@ -12,9 +12,12 @@ Invariant: equal sources, libraries and compiler give an equal file. Its last li
 from __future__ import annotations
 
 import argparse
+import errno
 import hashlib
+import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -42,6 +45,40 @@ INTERNALS = (
 )  # what CPython's own frozen modules are compiled with
 
 
+# musl words errors and signals in its own way; our messages, and who searches for them, know glibc's and Go's.
+TEXTS = """\
+#include <stdio.h>
+static const char *const errors[] = {%s};
+static const char *const signals[] = {%s};
+static const char *text(const char *const *texts, int count, int number, const char *otherwise)
+{
+    static _Thread_local char unknown[40];
+    if (number >= 0 && number < count) return texts[number];
+    snprintf(unknown, sizeof unknown, otherwise, number);
+    return unknown;
+}
+const char *__strerror_l(int number, void *locale)
+{
+    return text(errors, sizeof errors / sizeof *errors, number, "Unknown error %%d");
+}
+const char *strerror_l(int number, void *locale) { return __strerror_l(number, locale); }
+const char *strerror(int number) { return __strerror_l(number, 0); }
+const char *strsignal(int number)
+{
+    return text(signals, sizeof signals / sizeof *signals, number, "Unknown signal %%d");
+}
+"""
+
+
+def texts() -> str:
+    """C functions with the words of this machine's library in place of musl's."""
+    last = max(errno.errorcode)
+    errors = [os.strerror(number) for number in range(last + 1)]
+    known = [signal.strsignal(number) or f"Unknown signal {number}" for number in range(1, signal.SIGSYS + 1)]
+    named = ["Unknown signal 0", *known]
+    return TEXTS % tuple(", ".join(json.dumps(word) for word in words) for words in (errors, named))
+
+
 def compile_all(made: Runtime, stage: Path) -> Path:
     """The linked executable."""
     cpython = made.cpython
@@ -54,9 +91,12 @@ def compile_all(made: Runtime, stage: Path) -> Path:
     call(*compiler, "-O0", *INTERNALS, f"-ffile-prefix-map={stage}=.", "-c", "frozen.c", folder=stage)
     source = ROOT / "packaging" / "executable.c"
     call(*compiler, f"-ffile-prefix-map={source.parent}=.", "-c", source, "-o", stage / "executable.o")
+    (stage / "texts.c").write_text(texts())
+    call(*compiler, "-fno-builtin", "-c", "texts.c", folder=stage)
     say("== Linking")
     libraries = [made.folder / name for name in ("sqlite3.o", "openssl/libssl.a", "openssl/libcrypto.a")]
-    objects = (stage / "executable.o", stage / "frozen.o", cpython / "libpython3.11.a", *libraries)
+    own = [stage / f"{name}.o" for name in ("executable", "frozen", "texts")]
+    objects = (*own, cpython / "libpython3.11.a", *libraries)
     linked = stage / NAME
     call(made.gcc, *LINKED.split(), "-Wl,--gc-sections,-s", "-o", linked, *objects, "-lm")
     return linked

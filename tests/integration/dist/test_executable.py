@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 import time
@@ -71,6 +73,15 @@ def test_errors_are_cni_json(given: str, call: Call, root: Path) -> None:
     assert done.returncode == 1
     assert json.loads(done.stdout)["code"] > 0
     assert tree(root) == before
+
+
+def test_errors_of_the_system_are_worded_as_everywhere(host: Host) -> None:
+    """Not in the words of the C library that is inside: messages are searched for."""
+    container = host.container()
+    symbolic_links = host.folder / "datastore.db"
+    symbolic_links.symlink_to("datastore.db")
+    answer = host.add(container, sqlite_path=f"{symbolic_links}/x")
+    assert os.strerror(errno.ELOOP) in answer.error(11)["msg"]
 
 
 def test_library_transports_are_refused_in_words(host: Host) -> None:
