@@ -16,7 +16,7 @@ from domain.resource import Metadata
 from domain.value import Value
 from domain.workload.endpoint_rules import require_subdomain
 from ports.datastore import ClusterInformationKey, IPPoolKey, IPPools, NodeKey
-from ports.errors import AlreadyExists
+from ports.errors import AlreadyExists, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,21 +50,30 @@ class Outcome(Value):
 
 
 def initialise_cluster(datastore: Datastore, wish: Wish, deadline: Deadline) -> tuple[Outcome, ...]:
-    """What exists afterwards, in the order written. BadPool or InvalidField, with nothing written, for a bad wish."""
+    """What exists afterwards. BadPool, InvalidField or Refused, with nothing written, for a bad wish."""
     require_subdomain("node", wish.node)
     _pools(wish, ())  # what is wrong by itself is refused before a datastore is made for it
     pools = _pools(wish, tuple([one.record for one in datastore.list(IPPools(), deadline)]))
+    node = Outcome("Node", wish.node, _ensure_node(datastore, wish.node, deadline))
     fresh = ClusterInformation(Metadata(DEFAULT), cluster_guid=wish.guid, datastore_ready=True)
     information, made = _ensure(datastore, ClusterInformationKey(DEFAULT), fresh, deadline)
-    outcomes = [Outcome("ClusterInformation", DEFAULT, made, _readiness(information))]
-    _, made = _ensure(datastore, NodeKey(wish.node), Node(Metadata(wish.node)), deadline)
-    outcomes.append(Outcome("Node", wish.node, made))
+    outcomes = [Outcome("ClusterInformation", DEFAULT, made, _readiness(information)), node]
     for wanted in pools:
         pool, made = _ensure(datastore, IPPoolKey(wanted.metadata.name), wanted, deadline)
         check_pool_change(pool, wanted)  # a rival may have given the name to another range
         note = f"{pool.cidr_text}, blocks of /{pool.block_length}"
         outcomes.append(Outcome("IPPool", pool.metadata.name, made, note))
     return tuple(outcomes)
+
+
+def _ensure_node(datastore: Datastore, name: str, deadline: Deadline) -> bool:
+    """Whether it was made. Where an orchestrator makes the nodes, only one of its own will do."""
+    try:
+        return _ensure(datastore, NodeKey(name), Node(Metadata(name)), deadline)[1]
+    except Refused as error:
+        raise Refused(
+            f'there is no node "{name}" in this cluster; give the name of one that is (--node): {error}'
+        ) from error
 
 
 def _pools(wish: Wish, existing: tuple[Pool, ...]) -> list[Pool]:

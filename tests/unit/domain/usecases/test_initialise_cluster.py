@@ -13,7 +13,7 @@ from domain.resource import Metadata
 from domain.usecases.initialise_cluster import Outcome, Wish, initialise_cluster
 from domain.workload.names import InvalidField
 from ports.datastore import ClusterInformationKey, IPPoolKey, IPPools, NodeKey
-from ports.errors import AlreadyExists
+from ports.errors import AlreadyExists, Refused
 
 CLOCK = MemoryClock()
 DEADLINE = CLOCK.deadline(60)
@@ -155,3 +155,19 @@ def test_a_record_that_comes_and_goes_is_reported(datastore):
     Rival(datastore, key, "anything", vanishes=True)
     with pytest.raises(AlreadyExists):
         init(datastore, V4)
+
+
+class NodesOfAnotherMaker(MemoryDatastore):
+    """As where an orchestrator makes the nodes."""
+
+    def create(self, key, record, deadline):
+        if isinstance(key, NodeKey):
+            raise Refused(f"operation Create is not supported on {key}")
+        return super().create(key, record, deadline)
+
+
+def test_where_nodes_come_from_elsewhere_one_of_them_is_asked_for_before_anything_is_written():
+    datastore = NodesOfAnotherMaker(CLOCK)
+    with pytest.raises(Refused, match=r'no node "node-a" in this cluster.*--node'):
+        init(datastore, V4)
+    assert datastore.records_text() == MemoryDatastore(CLOCK).records_text()
