@@ -623,6 +623,22 @@ def test_undoing_frees_the_new_version_and_keeps_the_old(world):
     assert world.holders(HANDLE) == before
 
 
+def test_undoing_frees_nothing_that_the_machine_had_before_though_a_slot_cannot_be_handed_back(running):
+    undo = running.unfinished(running.launch(running.pod("b"), **DUAL))
+    failing = [True]
+
+    def hook(verb, key):
+        if verb == "update" and failing[0]:
+            raise Unavailable("away")
+        if isinstance(key, HandleKey):
+            failing[0] = False  # by the time of the last step
+
+    running.store.before = hook
+    undo.run()
+    assert failing == [False]
+    assert set(running.owners()) == set(running.addresses)
+
+
 def test_undoing_leaves_a_slot_that_has_another_owner_by_now(running):
     undo = running.unfinished(running.launch(running.pod("b"), **DUAL))
     later = running.pod("c")
