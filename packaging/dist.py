@@ -94,7 +94,7 @@ def compile_all(made: Runtime, stage: Path) -> Path:
     (stage / "texts.c").write_text(texts())
     call(*compiler, "-fno-builtin", "-c", "texts.c", folder=stage)
     say("== Linking")
-    libraries = [made.folder / name for name in ("sqlite3.o", "openssl/libssl.a", "openssl/libcrypto.a")]
+    libraries = [made.folder / name for name in ("libsqlite3.a", "openssl/libssl.a", "openssl/libcrypto.a")]
     own = [stage / f"{name}.o" for name in ("executable", "frozen", "texts")]
     objects = (*own, cpython / "libpython3.11.a", *libraries)
     linked = stage / NAME

@@ -58,7 +58,7 @@ _sha3 _sha3/sha3module.c
 _sha512 sha512module.c
 _socket socketmodule.c
 _sqlite3 -I$(TORTIE)/sqlite _sqlite/blob.c _sqlite/connection.c _sqlite/cursor.c _sqlite/microprotocols.c \
-_sqlite/module.c _sqlite/prepare_protocol.c _sqlite/row.c _sqlite/statement.c _sqlite/util.c $(TORTIE)/sqlite3.o
+_sqlite/module.c _sqlite/prepare_protocol.c _sqlite/row.c _sqlite/statement.c _sqlite/util.c $(TORTIE)/libsqlite3.a
 _ssl -I$(TORTIE)/openssl/include _ssl.c $(TORTIE)/openssl/libssl.a $(TORTIE)/openssl/libcrypto.a
 _struct _struct.c
 _typing _typingmodule.c
@@ -214,7 +214,8 @@ def build_sqlite(steps: Steps, folder: Path) -> None:
     (folder / "sqlite").mkdir()
     steps.run("sqlite", "../sqlite3/configure", "--disable-shared", "--disable-readline", "--disable-tcl")
     steps.make("sqlite", "sqlite3.c", "sqlite3.h")  # one file of all, made by programs for this machine
-    steps.run("sqlite", "musl-gcc", *COMPILED.split(), *SQLITE.split(), "-c", "sqlite3.c", "-o", "../sqlite3.o")
+    steps.run("sqlite", "musl-gcc", *COMPILED.split(), *SQLITE.split(), "-c", "sqlite3.c")
+    steps.run("sqlite", "ar", "rcsD", "../libsqlite3.a", "sqlite3.o")
 
 
 def build_cpython(steps: Steps, folder: Path) -> None:
