@@ -118,17 +118,23 @@ class Api:
         return max(faults, key=lambda fault: (fault.final, fault.refused, fault.after), default=None)
 
     def _renew(self, fault: Fault, tries: _Tries) -> None:
-        """Credentials get replaced while we run: read them again, once, before giving up."""
-        if fault.final:
+        """Credentials get replaced while we run: read them again, once, before giving up.
+
+        A server that has just started refuses everybody until it knows its roles and accounts.
+        """
+        if fault.final and not tries.shaken:
             raise Forbidden(f"{self.where}: {fault.text}")
-        text = f"{self.where}: {fault.text} ({self._transport.credentials})"
+        text = fault.text if fault.final else f"{fault.text} ({self._transport.credentials})"
         try:
-            renewed = not tries.renewed and self._transport.renew()
+            renewed = not (fault.final or tries.renewed) and self._transport.renew()
         except (TransportError, PortError) as error:
-            raise Unauthorized(f"{text}: {error}") from error
-        if not renewed:
-            raise Unauthorized(text)
-        tries.renewed = True
+            raise Unauthorized(f"{self.where}: {text}: {error}") from error
+        tries.renewed = tries.renewed or not fault.final
+        if renewed:
+            return
+        if not tries.shaken:
+            raise Unauthorized(f"{self.where}: {text}")
+        self._wait(fault.replace(text=text, final=False), tries)
 
     def _wait(self, fault: Fault, tries: _Tries) -> None:
         """Sleep before another try; `Unavailable` or `Expired` if there is to be none."""
@@ -144,7 +150,10 @@ class Api:
 
 
 class _Tries:
-    """How often one verb has tried, and whether it may go on. `doubt`: a fault after which it may have happened."""
+    """How often one verb has tried, and whether it may go on. `doubt`: a fault after which it may have happened.
+
+    `shaken`: the server was away or in trouble a moment ago.
+    """
 
     def __init__(self, clock: Clock, deadline: Deadline, pauses: Sequence[float], longest: float = 0.0) -> None:
         self._clock = clock
@@ -153,6 +162,7 @@ class _Tries:
         self._longest = longest
         self.renewed = False
         self.doubt: Fault | None = None
+        self.shaken = False
 
     def seconds(self, where: str) -> float:
         """For the next try; `Expired` if none are left."""
@@ -168,6 +178,7 @@ class _Tries:
         """None when tried often enough, or when the deadline would pass meanwhile."""
         if not fault.harmless:
             self.doubt = fault
+        self.shaken = self.shaken or fault.cause is not None or not fault.harmless
         pause = max(self._pauses.pop(0), fault.after) if self._pauses else None
         if pause is None or pause >= self._deadline.left(self._clock.monotonic()):
             return None

@@ -254,6 +254,48 @@ class TestCredentials:
             api.read([POD], SOON)
         assert (transport.renewals, len(recorded.log)) == (0, 1)
 
+    @pytest.mark.parametrize("status", [401, 403])
+    def test_a_server_that_was_just_away_may_not_know_us_yet(self, server, api, status):
+        """After a start roles and accounts come last."""
+        faults = iter([lost(harmless=True), *[server.failure(status, "who are you?")] * 3])
+
+        def starting(_request):
+            fault = next(faults, None)
+            if isinstance(fault, BaseException):
+                raise fault
+            return fault
+
+        server.before = starting
+        assert api.read([READ], SOON)[0].status == 404
+
+    @pytest.mark.parametrize("status", [401, 403])
+    def test_a_server_that_was_away_and_never_knows_us_is_something_to_try_again(self, server, api, clock, status):
+        faults = iter([lost(harmless=True)])
+
+        def started(_request):
+            for fault in faults:
+                raise fault
+            return server.failure(status, "who are you?")
+
+        server.before = started
+        with pytest.raises(Unavailable, match=r"who are you\?"):
+            api.read([READ], SOON)
+        assert clock.slept == list(PAUSES)
+
+    def test_credentials_that_were_replaced_while_the_server_was_away_are_read_again(self, server, api, transport):
+        transport.fresh = True
+        faults = iter([lost(harmless=True), server.failure(401, "Unauthorized")])
+
+        def started(_request):
+            fault = next(faults, None)
+            if isinstance(fault, BaseException):
+                raise fault
+            return fault
+
+        server.before = started
+        assert api.read([READ], SOON)[0].status == 404
+        assert transport.renewals == 1
+
 
 class TestWriting:
     @pytest.mark.parametrize("status", PASSING)
