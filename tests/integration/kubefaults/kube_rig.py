@@ -138,6 +138,13 @@ class KubeRigs:
     def one(self) -> KubeRig:
         return self.all[0]
 
+    def spare(self, undo: ExitStack) -> KubeRig:
+        """One more in the same cluster, until `undo`."""
+        one = self.one
+        folder = one.folder / f"spare{next(_NUMBERS)}"
+        folder.mkdir()
+        return KubeRig(one.bin, folder, undo, one.kind, one.served)
+
     def each(self, items: Sequence[T], work: Callable[[KubeRig, T], R]) -> list[R]:
         """The work on each item, each by a rig; AssertionError names all items that failed."""
         free: SimpleQueue[KubeRig] = SimpleQueue()
