@@ -17,6 +17,10 @@ ETCD_ONLY := tests/integration/etcd $(wildcard tests/integration/contracts/test_
 UT_ETCD := tests/integration/plugin tests/integration/pods $(ETCD_ONLY) $(patsubst %,--ignore=tests/integration/plugin/%,test_concurrency.py test_soak.py)
 KUBERNETES_ONLY := tests/integration/apiserver tests/integration/pods $(wildcard tests/integration/*/test_kube*.py)
 UT_KDD := $(sort $(KUBERNETES_ONLY)) $(addprefix tests/integration/plugin/,test_ipam_plugin.py test_ipam_cases.py)
+# Virtual machines: the tests about them, and what of the contracts is.
+MACHINES := $(wildcard tests/integration/kubevirt)
+UT_KUBEVIRT := $(MACHINES) $(addprefix tests/integration/contracts/test_kubernetes_,\
+  ipam_library.py::TestOwnerAttributes ipam_library.py::TestPromotion datastore.py::TestCluster)
 
 # All but the library transports, which the executable refuses.
 UT_DIST := tests/integration/dist tests/integration/plugin tests/integration/bridge \
@@ -24,7 +28,7 @@ UT_DIST := tests/integration/dist tests/integration/plugin tests/integration/bri
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit mutants simulate soak lint integration interop ut-etcd ut-kdd ut-dist dist demo test bench bench-dist lock proto clean
+.PHONY: all help bootstrap build install unit mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-dist dist demo test bench bench-dist lock proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -36,7 +40,7 @@ demo: build  ## network two containers, ping, break a route, clean up (root)
 	@packaging/bootstrap.sh tools "make demo"
 	@$(VENV)/bin/python packaging/demo.py
 
-test:  ## everything: build, lint, unit, mutants, integration, ut-etcd, ut-kdd, demo (root)
+test:  ## everything: build, lint, unit, mutants, integration, ut-etcd, ut-kdd, ut-kubevirt, demo (root)
 	@packaging/check.sh
 
 unit: bootstrap  ## unit tests, with the branch coverage that domain and ports must have
@@ -54,13 +58,15 @@ soak: build  ## 8 processes of 200 calls each, some of them killed, three times 
 	@packaging/bootstrap.sh tools "make soak"
 	TORTIE_SOAK=200 TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) tests/integration/plugin/test_soak.py -o timeout=1800 $(PYTEST_ARGS)
 
-integration: build  ## tests on the real kernel and real processes, but for those of ut-etcd, ut-kdd and ut-dist (root)
+integration: build  ## tests on the real kernel and real processes, but for those of ut and ut-dist (root)
 	@packaging/bootstrap.sh tools "make integration"
-	TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) tests/integration $(patsubst %,--ignore=%,$(ETCD_ONLY) $(KUBERNETES_ONLY) tests/integration/dist) $(PYTEST_ARGS)
+	TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) tests/integration $(patsubst %,--ignore=%,$(ETCD_ONLY) $(KUBERNETES_ONLY) $(MACHINES) tests/integration/dist) $(PYTEST_ARGS)
 
 ut-dist: dist  ## the self-contained executable: alone in an empty root, and through the plugins' tests (root)
 	@packaging/bootstrap.sh tools "make ut-dist"
 	TORTIE_BIN=$(abspath $(EXECUTABLE)) $(PYTEST) $(UT_DIST) $(PYTEST_ARGS)
+
+ut: ut-etcd ut-kdd ut-kubevirt  ## the three matrices (root)
 
 ut-etcd: build  ## the plugins' tests, and the datastore's own, on a real etcd; pods from a real API server (root)
 	@packaging/bootstrap.sh kubernetes "make ut-etcd"
@@ -69,6 +75,10 @@ ut-etcd: build  ## the plugins' tests, and the datastore's own, on a real etcd; 
 ut-kdd: build  ## everything of theirs with Kubernetes as the datastore, in both API groups, on a real API server (root)
 	@packaging/bootstrap.sh kubernetes "make ut-kdd"
 	TORTIE_TEST_STORE=kubernetes TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) $(UT_KDD) $(PYTEST_ARGS)
+
+ut-kubevirt: build  ## virtual machines, with Kubernetes as the datastore, in both API groups, on a real API server (root)
+	@packaging/bootstrap.sh kubernetes "make ut-kubevirt"
+	TORTIE_TEST_STORE=kubernetes TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) $(UT_KUBEVIRT) $(PYTEST_ARGS)
 
 PEER ?=
 interop: build  ## share an etcd, and a cluster, with the original: PEER=folder of its calico and calico-ipam (root)

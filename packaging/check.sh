@@ -22,7 +22,7 @@ stage() { # target
 
 stage build
 if [ ${#failed[@]} = 0 ]; then
-    for target in lint unit mutants integration ut-etcd ut-kdd demo; do stage "$target"; done
+    for target in lint unit mutants integration ut-etcd ut-kdd ut-kubevirt demo; do stage "$target"; done
     if [ -n "${PEER:-}" ]; then
         stage interop
     else
