@@ -50,12 +50,13 @@ class KubernetesDatastore(Datastore):
         self._api = api
         self._clock = clock
         self._custom = CustomObjects(api, Groups(api, group), clock)
-        endpoints, nodes, profiles = PodEndpoints(api, host_prefix), KubernetesNodes(), DerivedProfiles()
+        self._nodes = KubernetesNodes()
+        endpoints, profiles = PodEndpoints(api, host_prefix), DerivedProfiles()
         self._families: dict[type, Family] = {
             WorkloadEndpointKey: endpoints,
             WorkloadEndpoints: endpoints,
-            NodeKey: nodes,
-            Nodes: nodes,
+            NodeKey: self._nodes,
+            Nodes: self._nodes,
             ProfileKey: profiles,
             Profiles: profiles,
         }
@@ -82,7 +83,7 @@ class KubernetesDatastore(Datastore):
 
     def unreadable(self, deadline: Deadline) -> tuple[BadText, ...]:
         self._expire(deadline)
-        return self._custom.unreadable(deadline)
+        return self._custom.unreadable(deadline) + self._nodes.unreadable(self._api, deadline)
 
     def upgrade_affinities(self, owner: Owner, deadline: Deadline) -> None:
         self._expire(deadline)

@@ -6,7 +6,7 @@ Invariant: nothing here writes.
 from __future__ import annotations
 
 from adapters.kubernetes.family import Family, unsupported
-from adapters.kubernetes.objects import all_of, one
+from adapters.kubernetes.objects import all_of, one, read_objects
 from adapters.kubernetes.paths import (
     NAMESPACES,
     NODES,
@@ -16,11 +16,11 @@ from adapters.kubernetes.paths import (
     node_path,
 )
 from adapters.records.bad_record import BadRecord
-from adapters.records.custom_resources import object_revision
+from adapters.records.custom_resources import ObjectKey, object_revision
 from adapters.records.kubernetes_nodes import decode_kubernetes_node
 from adapters.records.kubernetes_profiles import namespace_profile, profile_source, service_account_profile
 from adapters.records.profiles import DEFAULT_ALLOW
-from ports.datastore import NodeKey, Nodes, ProfileKey, Stored
+from ports.datastore import BadText, NodeKey, Nodes, ProfileKey, Stored
 from ports.errors import AlreadyExists, Refused
 
 TYPE_CHECKING = False
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from adapters.kubernetes.api import Api
     from adapters.kubernetes.objects import Found, Object
     from adapters.kubernetes.transport import Request
     from domain.cluster import Node
@@ -47,6 +48,18 @@ class KubernetesNodes(Family):
         if isinstance(need, Nodes):
             return _readable(_node, value)
         return _node(value) if isinstance(value, dict) else None
+
+    def unreadable(self, api: Api, deadline: Deadline) -> tuple[BadText, ...]:
+        """Of a node that is not told of it would be concluded that it is gone."""
+        (objects,) = read_objects(api, [all_of(NODES)], deadline)
+        faults = []
+        for value in objects if isinstance(objects, list) else ():
+            try:
+                decode_kubernetes_node(value)
+            except BadRecord as error:
+                name = error.key.name if isinstance(error.key, ObjectKey) else ""
+                faults.append(BadText(NodeKey(name), error.fault))
+        return tuple(faults)
 
 
 class DerivedProfiles(Family):

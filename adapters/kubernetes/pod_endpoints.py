@@ -25,7 +25,7 @@ from adapters.records.kubernetes_objects import (
 )
 from domain.workload.identity import KUBERNETES
 from domain.workload.names import parse_name
-from domain.workload.pod_endpoint import is_networked, pod_endpoint
+from domain.workload.pod_endpoint import is_networked, pod_endpoint, without_wishes
 from ports.datastore import Stored, WorkloadEndpointKey, WorkloadEndpoints
 from ports.errors import Missing
 
@@ -110,38 +110,37 @@ class PodEndpoints(Family):
         return "/" + stored.revision.partition("/")[2]
 
     def _one(self, key: WorkloadEndpointKey, found: list[Found]) -> Stored[WorkloadEndpoint] | None:
-        """None for a pod that is no endpoint, or that of another name: it has moved to another node since.
-
-        BadRecord for a pod whose annotations cannot be read.
-        """
+        """None for a pod that is no endpoint, or that of another name: it has moved to another node since."""
         value = found[0] if found else None
         pod = decode_pod(value) if isinstance(value, dict) else None
         if pod is None or not is_networked(pod):
             return None
-        try:
-            stored = self._stored(pod)
-        except ValueError as error:
-            raise BadRecord(key, str(error)) from error
+        stored = self._stored(pod)
         return stored if stored.key == key else None
 
     def _listed(self, value: Object) -> Stored[WorkloadEndpoint] | None:
         try:
             pod = decode_pod(value)
             return self._stored(pod) if is_networked(pod) else None
-        except ValueError:  # BadRecord is one, too
+        except BadRecord:
             return None
 
     def _stored(self, pod: Pod) -> Stored[WorkloadEndpoint]:
-        """ValueError when the pod is no endpoint."""
-        endpoint = pod_endpoint(pod, self._host_prefix)
+        """Of a networked pod. Where annotations cannot be read, the endpoint is without any but the container's ID."""
+        try:
+            endpoint = pod_endpoint(pod, self._host_prefix)
+        except ValueError:
+            endpoint = self._plain(pod)
         return Stored(WorkloadEndpointKey(pod.namespace, endpoint.metadata.name), endpoint, _revision(pod))
 
-    def _written(self, key: WorkloadEndpointKey, value: Object) -> Stored[WorkloadEndpoint]:
-        pod = decode_pod(value)
+    def _plain(self, pod: Pod) -> WorkloadEndpoint:
         try:
-            return Stored(key, pod_endpoint(pod, self._host_prefix), _revision(pod))
+            return pod_endpoint(without_wishes(pod), self._host_prefix)
         except ValueError as error:
-            raise BadRecord(key, str(error)) from error
+            raise BadRecord(WorkloadEndpointKey(pod.namespace, pod.name), str(error)) from error
+
+    def _written(self, key: WorkloadEndpointKey, value: Object) -> Stored[WorkloadEndpoint]:
+        return self._stored(decode_pod(value)).replace(key=key)
 
     def _patch(self, key: WorkloadEndpointKey, patch: str, deadline: Deadline) -> Reply:
         pod = _pod_name(key.name)

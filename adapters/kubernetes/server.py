@@ -71,11 +71,16 @@ def parse_server(text: str, *, scheme: str = "") -> Server:
 def _split_port(authority: str) -> tuple[str, str]:
     if authority.startswith("["):
         host, bracket, tail = authority[1:].partition("]")
-        if not bracket or ":" not in host or (tail and not tail.startswith(":")):
+        if not bracket or not _stands_in_brackets(host) or (tail and not tail.startswith(":")):
             raise ValueError("the brackets of its address are wrong")
         return host.replace("%25", "%"), tail[1:]
     host, _, port = authority.partition(":")
     return host, port
+
+
+def _stands_in_brackets(host: str) -> bool:
+    """IPv6; and IPv4, which Calico's own installers of many years have written so: `https://[10.96.0.1]:443`."""
+    return ":" in host or (host.count(".") == 3 and host.replace(".", "").isdecimal() and host.isascii())
 
 
 def _escaped(path: str) -> str:

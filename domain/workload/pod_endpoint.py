@@ -81,6 +81,15 @@ def pod_endpoint(pod: Pod, host_prefix: str = DEFAULT_PREFIX) -> WorkloadEndpoin
     )
 
 
+def without_wishes(pod: Pod) -> Pod:
+    """The pod without what people may have written to it: its annotations say only which container it has, if any.
+
+    A pod whose owner has spoilt an annotation still has its addresses, and has to give them back one day.
+    """
+    kept = {key: pod.annotations[key] for key in (CONTAINER_ID,) if key in pod.annotations}
+    return pod.replace(annotations={**kept, POD_IP: ""} if pod.annotations.get(POD_IP) == "" else kept)
+
+
 def endpoint_labels(pod: Pod) -> dict[str, str]:
     """The pod's own labels, and three by which policy selects; an account's name that is too long goes without."""
     labels = {

@@ -34,14 +34,18 @@ def store_pod_endpoint(
     key = WorkloadEndpointKey(endpoint.metadata.namespace, endpoint.metadata.name)
 
     def restore(deadline: Deadline) -> None:
-        """Only over this call's own record, which may be there although its write failed: the answer can get lost."""
+        """Only over this call's own record, which may be there although its write failed: the answer can get lost.
+
+        An earlier record without addresses says no more than none.
+        """
         stored = datastore.get(key, deadline)
-        if stored is None or not _is_of_this_call(stored.record, endpoint):
+        earlier = existing.record if existing else None
+        if stored is None or not _is_of_this_call(stored.record, endpoint, earlier):
             return
-        if existing is None or existing.record.container_id in ("", endpoint.container_id):
+        if earlier is None or not earlier.ip_networks or earlier.container_id in ("", endpoint.container_id):
             datastore.delete(key, stored.revision, deadline)
         else:
-            datastore.update(key, existing.record, stored.revision, deadline)
+            datastore.update(key, earlier, stored.revision, deadline)
 
     undo.register("store WorkloadEndpoint", restore)
     found = existing
@@ -68,8 +72,15 @@ def _write_once(
         datastore.update(key, _over(found.record, endpoint), found.revision, deadline)
 
 
-def _is_of_this_call(stored: WorkloadEndpoint, endpoint: WorkloadEndpoint) -> bool:
-    return stored.container_id == endpoint.container_id and stored.ip_networks == endpoint.ip_networks
+def _is_of_this_call(stored: WorkloadEndpoint, endpoint: WorkloadEndpoint, earlier: WorkloadEndpoint | None) -> bool:
+    """By the container; addresses tell only an earlier call for the same one apart.
+
+    In a Kubernetes datastore the addresses of a pod are those that its kubelet has reported, and not the new sandbox's.
+    """
+    if stored.container_id != endpoint.container_id:
+        return False
+    repeated = earlier is not None and earlier.container_id == endpoint.container_id
+    return not repeated or stored.ip_networks == endpoint.ip_networks
 
 
 def _over(stored: WorkloadEndpoint, endpoint: WorkloadEndpoint) -> WorkloadEndpoint:

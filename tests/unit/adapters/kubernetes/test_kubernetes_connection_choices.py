@@ -80,6 +80,13 @@ def test_a_proxy_that_cannot_be_used_is_named_without_its_password(url):
         assert PLANTED not in str(caught.value)
 
 
+def test_ipv4_in_brackets_as_calicos_installers_have_written_it():
+    assert parse_server("https://[10.96.0.1]:443") == parse_server("https://10.96.0.1:443")
+    for host in ("api.example.org", "10.96.0", "1.2.3.4.5", "10.96.0.x"):
+        with pytest.raises(ValueError, match="brackets"):
+            parse_server(f"https://[{host}]:443")
+
+
 def test_the_user_of_a_url_is_unescaped_and_not_shown():
     found = parse_server("http://me:p%40ss%3A%25@p:1")
     assert found == Server("http", "p", 1, "", "me:p@ss:%")

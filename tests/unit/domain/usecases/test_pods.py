@@ -400,6 +400,33 @@ def test_an_answer_that_is_not_delivered_gives_the_earlier_sandbox_its_endpoint_
     assert set(node.holders().values()) == {"net1.c1"}
 
 
+def test_undoing_goes_by_the_container_where_the_pod_tells_of_earlier_addresses(node):
+    """A Kubernetes datastore knows a pod's addresses from its kubelet, which has not heard of the new sandbox yet."""
+    from domain.usecases.add_workload import add_workload
+
+    node.add("c1")
+    before = node.endpoint()
+    undo = node.undo()
+    add_workload(node.call(container="c2"), node.runtime(), undo)
+    stored = node.datastore.get(KEY, NEVER)
+    node.datastore.update(KEY, stored.record.replace(ip_networks=before.ip_networks), stored.revision, NEVER)
+    undo.run()
+    assert node.endpoint() == before
+
+
+def test_undoing_does_not_put_back_an_endpoint_that_had_no_address(node):
+    """What a DEL leaves in a Kubernetes datastore; writing it back would change nothing there."""
+    from domain.usecases.add_workload import add_workload
+
+    node.add("c1")
+    stored = node.datastore.get(KEY, NEVER)
+    node.datastore.update(KEY, stored.record.replace(ip_networks=()), stored.revision, NEVER)
+    undo = node.undo()
+    add_workload(node.call(container="c2"), node.runtime(), undo)
+    undo.run()
+    assert node.endpoints() == []
+
+
 def test_undoing_leaves_the_endpoint_of_a_still_newer_sandbox(node):
     from domain.usecases.add_workload import add_workload
 

@@ -11,7 +11,7 @@ from domain.ipam.address import Cidr
 from domain.resource import Metadata
 from domain.workload.endpoint import Nat, Port, WorkloadEndpoint
 from domain.workload.pod import ContainerPort, Pod
-from domain.workload.pod_endpoint import is_networked, pod_endpoint
+from domain.workload.pod_endpoint import is_networked, pod_endpoint, without_wishes
 
 CNI = "cni.projectcalico.org/"
 GOLDEN = Path(__file__).parents[3] / "golden"
@@ -24,6 +24,15 @@ def cidrs(*texts: str) -> tuple[Cidr, ...]:
 
 def annotated(**annotations: str) -> Pod:
     return POD.replace(annotations={CNI + key: raw for key, raw in annotations.items()})
+
+
+@pytest.mark.parametrize(("said", "networks"), [("10.0.0.9/32", ("10.0.0.5/32",)), ("", ())])
+def test_a_pod_without_its_owners_wishes_is_still_the_container_s_endpoint(said, networks):
+    """What the kubelet has reported counts, unless a DEL has taken it back."""
+    spoilt = annotated(floatingIPs="[", containerID="c1", podIP=said).replace(deleting=True, ips=("10.0.0.5",))
+    endpoint = pod_endpoint(without_wishes(spoilt))
+    assert endpoint.container_id == "c1"
+    assert tuple(map(str, endpoint.ip_networks)) == networks
 
 
 def test_a_bare_pod_gives_a_bare_endpoint():
