@@ -66,10 +66,16 @@ class Endpoints:
                 self.by_address.setdefault(address, []).append(endpoint)
 
     def speak_for(self, holder: Attribute, address: Address) -> bool:
-        """Whether some endpoint is of the holder's container, or has the address as the holder's."""
+        """Whether some endpoint is of the holder's container, or has the address as the holder's.
+
+        A pod that has the address uses it, whichever container its endpoint names: of a pod in Kubernetes the kubelet
+        says which addresses it has, and an annotation, which an ADD of another sandbox or the pod's owner may have
+        written, which container.
+        """
         if self.are_of(holder.holder or ""):
             return True
-        return any(belongs(endpoint, holder) for endpoint in self.by_address.get(address, ()))
+        owners = _owners(holder)
+        return any(belongs(one, holder) or _pod_of(one) in owners for one in self.by_address.get(address, ()))
 
     def have_owner_of(self, holder: Attribute) -> bool:
         """Whether some endpoint is of a pod that owns, or is about to own, the virtual machine's address."""
@@ -88,8 +94,11 @@ def belongs(endpoint: WorkloadEndpoint, holder: Attribute) -> bool:
         return True
     if container and name.endswith("." + container):
         return True
-    pod = (endpoint.metadata.namespace, endpoint.pod)
-    return (not container or is_of_machine(holder)) and pod in _owners(holder)
+    return (not container or is_of_machine(holder)) and _pod_of(endpoint) in _owners(holder)
+
+
+def _pod_of(endpoint: WorkloadEndpoint) -> tuple[str, str]:
+    return endpoint.metadata.namespace, endpoint.pod
 
 
 def _owners(holder: Attribute) -> list[tuple[str, str]]:

@@ -118,6 +118,7 @@ def _write_affinity(work: Work, finding: Finding) -> bool:
     block = work.datastore.get(BlockKey(key.cidr), work.deadline)
     if block is None or block.record.affinity != str(key.owner):
         return False
+    work.datastore.upgrade_affinities(key.owner, work.deadline)  # it may be there, and only not be listed
     claim_block(work, key.owner, key.cidr)
     return True
 

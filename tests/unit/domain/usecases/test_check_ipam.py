@@ -338,6 +338,14 @@ def test_an_endpoint_speaks_for_its_address_under_every_form_of_handle(node, han
     assert audit(node) == ()
 
 
+def test_an_address_that_its_pod_uses_is_no_leak_whatever_container_the_endpoint_names(node):
+    """In Kubernetes the container is an annotation, and may be that of an ADD that has failed since."""
+    hold(node, B0, o5=("net1.c1", {"namespace": "default", "node": NODE, "pod": "web-0"}))
+    count(node, "net1.c1", b0=1)
+    endpoint(node, "c2", "10.244.0.5", pod="web-0")
+    assert [kind for kind, _ in kinds(node)] == ["endpoint-address-of-another"]
+
+
 def test_an_endpoint_whose_address_nobody_has_allocated_is_told(node):
     endpoint(node, "c1", "10.244.0.5", "192.0.2.1")
     assert only(node).kind == "endpoint-address-not-allocated"
