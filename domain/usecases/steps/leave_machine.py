@@ -46,11 +46,12 @@ def leave_machine(work: Work, cluster: Cluster, leaving: Leaving, cooldown: int)
         return False
     departure = _Departure(work, cluster, leaving, cooldown)
     over = machine_is_over(cluster, leaving.namespace, leaving.machine, work.deadline) or not keeps_addresses(work)
-    others = departure.other_owners(stored.record.blocks) if over else frozenset()
-    if over and not any(departure.exists(owner) for owner in others):
-        departure.free(stored, others)
+    if over and departure.is_last(stored.record.blocks):
+        departure.free(stored)
     elif not leaving.pod_is_gone:
         departure.leave(stored.record.blocks)
+        if over and departure.is_last(stored.record.blocks):  # another's DEL has left at the same time as ours
+            departure.free(stored)
     return True
 
 
@@ -63,9 +64,17 @@ class _Departure:
         self._handle = leaving.handle
         self._pod = Pod(leaving.namespace, leaving.pod)
         self._cooldown = cooldown
+        self._gone = frozenset([self._pod])
 
-    def other_owners(self, blocks: Mapping[Cidr, int]) -> frozenset[Pod]:
-        """Every pod but ours that owns, or is about to own, one of the machine's addresses."""
+    def is_last(self, blocks: Mapping[Cidr, int]) -> bool:
+        """Whether no pod but ours is left, of all that own, or are about to own, one of the machine's addresses."""
+        others = self._other_owners(blocks)
+        if any(self._exists(owner) for owner in others):
+            return False
+        self._gone = others | {self._pod}
+        return True
+
+    def _other_owners(self, blocks: Mapping[Cidr, int]) -> frozenset[Pod]:
         found: set[Pod] = set()
         for cidr in blocks:
             stored = self._work.datastore.get(BlockKey(cidr), self._work.deadline)
@@ -74,7 +83,7 @@ class _Departure:
                 found |= {owner for ordinal in held for owner, _ in _owners(stored.record, ordinal)}
         return frozenset(found - {self._pod})
 
-    def exists(self, owner: Pod) -> bool:
+    def _exists(self, owner: Pod) -> bool:
         """Whether the API server has the pod. An owner that names none may be anything."""
         look = self._cluster.pod
         return not owner.name or if_there(lambda: look(owner.namespace, owner.name, self._work.deadline)) is not None
@@ -90,12 +99,11 @@ class _Departure:
         block = self._without(found, frozenset([self._pod]))
         return LEAVE if block == found else block
 
-    def free(self, stored: Stored[Handle], others: frozenset[Pod]) -> None:
-        """Free everything, unless somebody else becomes an owner meanwhile. The others are gone."""
-        gone = others | {self._pod}
+    def free(self, stored: Stored[Handle]) -> None:
+        """Free everything, unless somebody else becomes an owner meanwhile."""
         latest: Stored[Handle] | None = stored
         for cidr in stored.record.blocks:
-            left = guarded_write(self._work, BlockKey(cidr), lambda found: self._freed(found, gone))
+            left = guarded_write(self._work, BlockKey(cidr), self._freed)
             if left is not None and left.record.held_by(self._handle):
                 self._work.log.info("Keeping a virtual machine's address for another pod", handle=self._handle)
                 settle(self._work, self._handle, cidr)
@@ -109,13 +117,13 @@ class _Departure:
         if not stored.record.blocks:
             guarded_write(self._work, HandleKey(self._handle), _delete_if_bare, stored)
 
-    def _freed(self, found: Block | None, gone: frozenset[Pod]) -> Block | Delete | Leave:
+    def _freed(self, found: Block | None) -> Block | Delete | Leave:
         """Rewritten even if nothing is held, so that a call that has counted and not yet written counts again."""
         if found is None:
             return LEAVE
         now = self._work.clock.now()
         collected = found.collect(now, self._cooldown)
-        block = self._without(collected, gone)
+        block = self._without(collected, self._gone)
         held = block.held_by(self._handle)
         unowned = [ordinal for ordinal in held if not _owners(block, ordinal)]
         if held and not unowned:

@@ -597,6 +597,16 @@ def before_update(world, kind, move, *, times=1):
     return left
 
 
+def test_the_last_two_owners_may_leave_at_the_same_time(moving):
+    """Each has seen the other one before its own name is off: whoever is second then frees the addresses."""
+    moving.delete_machine()
+    left = before_update(moving, BlockKey, lambda: moving.end(moving.target, "node-b"))
+    moving.end(moving.source)
+    assert left == [0]
+    require_nothing(moving)
+    moving.check_at_rest(set())
+
+
 def test_an_answer_that_is_not_delivered_frees_what_was_new(world):
     world.answer(world.launch(world.pod("a"), **DUAL), delivered=False)
     world.check_at_rest(set())
