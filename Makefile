@@ -12,6 +12,9 @@ BIN := bin/$(ARCH)
 EXECUTABLE := dist/linux-$(ARCH)
 PYTEST := $(VENV)/bin/python -m pytest
 PYTEST_ARGS ?=
+# Tests at once. A server that tests are given is one for all of them, so then they take turns.
+WORKERS ?= $(if $(TORTIE_TEST_ETCD)$(TORTIE_TEST_KUBECONFIG),0,2)
+PARALLEL := -n $(WORKERS) --dist
 ETCD_ONLY := tests/integration/etcd $(wildcard tests/integration/contracts/test_etcd*.py)
 # Load and kills are tried on etcd by tests/integration/faults, with fewer calls than an embedded datastore stands.
 UT_ETCD := tests/integration/plugin tests/integration/pods $(ETCD_ONLY) $(patsubst %,--ignore=tests/integration/plugin/%,test_concurrency.py test_soak.py)
@@ -44,10 +47,10 @@ test:  ## everything: build, lint, unit, mutants, integration, ut-etcd, ut-kdd, 
 	@packaging/check.sh
 
 unit: bootstrap  ## unit tests, with the branch coverage that domain and ports must have
-	$(PYTEST) tests/unit --cov --cov-report=term $(PYTEST_ARGS)
+	$(PYTEST) tests/unit $(PARALLEL) worksteal --cov --cov-report=term $(PYTEST_ARGS)
 
 mutants: bootstrap  ## break the allocation code on purpose, and require that random schedules notice
-	$(PYTEST) tests/mutants $(PYTEST_ARGS)
+	$(PYTEST) tests/mutants $(PARALLEL) worksteal $(PYTEST_ARGS)
 
 N ?= 10000
 SEED ?= 0
@@ -60,25 +63,25 @@ soak: build  ## 8 processes of 200 calls each, some of them killed, three times 
 
 integration: build  ## tests on the real kernel and real processes, but for those of ut and ut-dist (root)
 	@packaging/bootstrap.sh tools "make integration"
-	TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) tests/integration $(patsubst %,--ignore=%,$(ETCD_ONLY) $(KUBERNETES_ONLY) $(MACHINES) tests/integration/dist) $(PYTEST_ARGS)
+	TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) $(PARALLEL) loadfile tests/integration $(patsubst %,--ignore=%,$(ETCD_ONLY) $(KUBERNETES_ONLY) $(MACHINES) tests/integration/dist) $(PYTEST_ARGS)
 
 ut-dist: dist  ## the self-contained executable: alone in an empty root, and through the plugins' tests (root)
 	@packaging/bootstrap.sh tools "make ut-dist"
-	TORTIE_BIN=$(abspath $(EXECUTABLE)) $(PYTEST) $(UT_DIST) $(PYTEST_ARGS)
+	TORTIE_BIN=$(abspath $(EXECUTABLE)) $(PYTEST) $(PARALLEL) loadfile $(UT_DIST) $(PYTEST_ARGS)
 
 ut: ut-etcd ut-kdd ut-kubevirt  ## the three matrices (root)
 
 ut-etcd: build  ## the plugins' tests, and the datastore's own, on a real etcd; pods from a real API server (root)
 	@packaging/bootstrap.sh kubernetes "make ut-etcd"
-	TORTIE_TEST_STORE=etcd TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) $(UT_ETCD) $(PYTEST_ARGS)
+	TORTIE_TEST_STORE=etcd TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) $(PARALLEL) loadfile $(UT_ETCD) $(PYTEST_ARGS)
 
 ut-kdd: build  ## everything of theirs with Kubernetes as the datastore, in both API groups, on a real API server (root)
 	@packaging/bootstrap.sh kubernetes "make ut-kdd"
-	TORTIE_TEST_STORE=kubernetes TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) $(UT_KDD) $(PYTEST_ARGS)
+	TORTIE_TEST_STORE=kubernetes TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) $(PARALLEL) loadfile $(UT_KDD) $(PYTEST_ARGS)
 
 ut-kubevirt: build  ## virtual machines, with Kubernetes as the datastore, in both API groups, on a real API server (root)
 	@packaging/bootstrap.sh kubernetes "make ut-kubevirt"
-	TORTIE_TEST_STORE=kubernetes TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) $(UT_KUBEVIRT) $(PYTEST_ARGS)
+	TORTIE_TEST_STORE=kubernetes TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) $(PARALLEL) loadfile $(UT_KUBEVIRT) $(PYTEST_ARGS)
 
 PEER ?=
 interop: build  ## share an etcd, and a cluster, with the original: PEER=folder of its calico and calico-ipam (root)
