@@ -19,7 +19,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from integration.faults.rig import trace
-from integration.plugin.host import Answer
+from integration.plugin.host import Answer, Container
 from integration.plugin.kernel import Namespace
 from integration.plugin.kubernetes_store import POD_IPS, Served
 from integration.plugin.store import cluster_records
@@ -46,6 +46,7 @@ class KubeRig(PodHost):
         self.way: TcpProxy = self.proxy  # which only breaks as a whole
         self.proxy = undo.enter_context(KubeProxy(served.server, netns=self.net.path))
         self.node = "node-a"
+        self.more_environment: dict[str, str] = {}
         self.use(self.proxy.kubeconfig(folder / "kubeconfig", token=served.token))
 
     def use(self, kubeconfig: Path | str) -> None:
@@ -53,6 +54,9 @@ class KubeRig(PodHost):
 
     def netconf(self, **more: Any) -> dict[str, Any]:
         return super().netconf(**{"cniVersion": "1.0.0", "name": NETWORK, "nodename": self.node, **more})
+
+    def environment(self, verb: str, container: Container, **more: str | None) -> dict[str, str]:
+        return super().environment(verb, container, **{**self.more_environment, **more})
 
     # What there is to begin with
 
