@@ -49,6 +49,7 @@ class CniArgs(Value):
     pod_name: str = ""
     pod_namespace: str = ""
     infra_container_id: str = ""
+    pod_uid: str = ""
     test_namespace: str = ""
     mac: str = ""
 
@@ -187,6 +188,7 @@ _KNOWN = {
     "K8S_POD_INFRA_CONTAINER_ID": ("infra_container_id", str),
     "CNI_TEST_NAMESPACE": ("test_namespace", str),
 }
+_POD_UID = "K8S_POD_UID"  # runtimes give it; the original does not know it, and refuses it where nothing unknown may be
 
 
 def _read_pairs(args: str, known: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
@@ -198,6 +200,8 @@ def _read_pairs(args: str, known: Mapping[str, tuple[str, Any]]) -> dict[str, An
         key, _, value = pair.partition("=")
         if key not in known:
             unknown.append(pair)
+            if key == _POD_UID:
+                found["pod_uid"] = value
             continue
         field, read = known[key]
         try:

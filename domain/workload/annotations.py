@@ -34,6 +34,8 @@ CONTAINER_ID = _CNI + "containerID"
 AWS_POD_IPS = "vpc.amazonaws.com/pod-ips"
 NETWORK_STATUS = "k8s.v1.cni.cncf.io/network-status"
 
+MIRROR = "kubernetes.io/config.mirror"  # by a kubelet, on what stands for a static pod of its node
+
 NO_ADDRESS = "<nil>"  # Go's text for an address that is not there
 
 

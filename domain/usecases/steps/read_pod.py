@@ -13,6 +13,7 @@ from domain.usecases.steps.find_endpoint import endpoint_name
 from domain.value import Value
 from domain.workload.annotations import (
     FLOATING_IPS,
+    MIRROR,
     BadAnnotation,
     PoolWishes,
     WishedAddresses,
@@ -58,6 +59,7 @@ def read_pod(call: Call, runtime: Runtime, identity: Identity) -> PodSubject:
         return PodSubject(_complete(call, identity, WorkloadEndpoint(Metadata(""), profiles=(call.netconf.name,))))
     namespace = runtime.cluster.namespace(identity.namespace, call.deadline)
     pod = runtime.cluster.pod(identity.namespace, identity.pod, call.deadline)
+    _require_same_pod(call, pod)
     _require_same_node(call, identity, pod)
     try:
         endpoint = _complete(call, identity, pod_endpoint(pod, call.request.interface_prefixes))
@@ -88,6 +90,18 @@ def _complete(call: Call, identity: Identity, derived: WorkloadEndpoint) -> Work
             interface_name=host_interface_name(identity, call.request.interface_prefixes),
         )
     )
+
+
+def _require_same_pod(call: Call, pod: Pod) -> None:
+    """A runtime that is late with the sandbox of a pod that is gone must not take its namesake off the network.
+
+    The two share the host's device. Of a static pod the API server has a mirror, with another uid.
+    """
+    uid = call.args.pod_uid
+    if uid and pod.uid and uid != pod.uid and MIRROR not in pod.annotations:
+        raise CniError(
+            INTERNAL, f"pod {pod.namespace}/{pod.name} is another one by now: its uid is {pod.uid}, not {uid}"
+        )
 
 
 def _require_same_node(call: Call, identity: Identity, pod: Pod) -> None:

@@ -180,6 +180,7 @@ def test_a_version_is_found_or_counts_as_the_oldest() -> None:
             CniArgs(pod_name="p", pod_namespace="n", infra_container_id="c", test_namespace="t"),
         ),
         ("IgnoreUnknown=0;x=1;IgnoreUnknown=1", CniArgs()),
+        ("IgnoreUnknown=1;K8S_POD_UID=u1", CniArgs(pod_uid="u1")),
     ],
 )
 def test_args_are_read(args: str, expected: CniArgs) -> None:
@@ -197,6 +198,7 @@ def test_args_are_read(args: str, expected: CniArgs) -> None:
             'ARGS: error parsing value of pair "IgnoreUnknown=maybe": boolean unmarshal error: invalid input maybe',
         ),
         ("FOO=bar;ip=1", 'ARGS: unknown args ["FOO=bar" "ip=1"]'),
+        ("K8S_POD_UID=u1", 'ARGS: unknown args ["K8S_POD_UID=u1"]'),
         ("IgnoreUnknown=1;FOO=bar;IgnoreUnknown=false", 'ARGS: unknown args ["FOO=bar"]'),
     ],
 )

@@ -142,6 +142,18 @@ def test_r08_a_node_name_that_is_not_the_pods_is_refused_before_anything_is_writ
     node.add(datastore_type="etcdv3")  # where a node may have a name of its own
 
 
+def test_r01_the_late_sandbox_of_a_pod_that_is_gone_leaves_its_namesake_alone(node):
+    """They have one host device between them."""
+    late = CniArgs(pod_name="web-0", pod_namespace="shop", pod_uid="u0")
+    assert refusal(node, args=late) == "pod shop/web-0 is another one by now: its uid is u1, not u0"
+    node.add(args=late.replace(pod_uid="u1"))
+
+
+def test_a_static_pod_is_known_by_its_mirror(node):
+    node.cluster.pods["shop", "web-0"] = node.pod.replace(annotations={"kubernetes.io/config.mirror": "u0"})
+    node.add(args=CniArgs(pod_name="web-0", pod_namespace="shop", pod_uid="u0"))
+
+
 def test_the_names_of_devices_follow_felix(node):
     call = node.call()
     call = call.replace(request=call.request.replace(interface_prefixes="eni,veth"))
