@@ -115,7 +115,11 @@ def read_datastore_settings(setting: Callable[[str], str], outside: Outside, inl
 
 
 def read_pod_settings(netconf: NetConf, outside: Outside) -> Settings:
-    """Those of the client that reads pods: `kubernetes` and `policy` of the network configuration."""
+    """Those of the client that reads pods: `kubernetes` and `policy` of the network configuration.
+
+    The original takes `kubernetes.kubeconfig` for one path here and for a list in the datastore's client; it is a list
+    in both.
+    """
     policy, kubernetes = netconf.policy, netconf.kubernetes
     overrides = Overrides(
         server=kubernetes.k8s_api_root or policy.k8s_api_root.partition("/api/")[0],
@@ -125,7 +129,7 @@ def read_pod_settings(netconf: NetConf, outside: Outside) -> Settings:
         token=policy.k8s_auth_token,
         origin="policy.k8s_auth_token",
     )
-    cluster, user = _basis([kubernetes.kubeconfig] if kubernetes.kubeconfig else [], overrides, outside)
+    cluster, user = _basis([path for path in kubernetes.kubeconfig.split(":") if path], overrides, outside)
     settings = _assemble(cluster, user, overrides, outside)
     return settings.replace(qps=float(netconf.qps) or DEFAULT_QPS, burst=netconf.burst or DEFAULT_BURST)
 

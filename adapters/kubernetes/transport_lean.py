@@ -69,6 +69,8 @@ class LeanTransport(RenewingTransport):
                     break  # the server does not look at the others
         except faults.Fault as error:
             stream.close()
+            if answers and not isinstance(error, faults.TimedOut):
+                return answers  # some close after each answer and do not say so: the others get a new connection
             raise self._fault(error, harmless=False) from error
         except BaseException:
             stream.close()

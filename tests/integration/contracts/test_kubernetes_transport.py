@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from adapters.kubernetes.transport import Request
+from adapters.kubernetes.transport import Request, TransportError
 from contracts_kubernetes_certificates import CertificatesContract, mutual
 from contracts_kubernetes_real_server import RealServerContract
 from contracts_kubernetes_transport import KubernetesTransportContract
@@ -35,6 +35,16 @@ class TestLean(KubernetesTransportContract):
         connect(stub.url).send([Request("GET", f"/{number}") for number in range(5)], 5)
         assert [asked.behind for asked in stub.asked] == [True, True, True, True, False]
 
+    def test_a_server_that_closes_after_each_answer_without_a_word_is_asked_for_the_rest_again(self, stub, connect):
+        """Though all was sent in one go."""
+        answers = connect(stub.url).send([Request("GET", f"/closes-silently/{number}") for number in range(3)], 5)
+        assert [answer.status for answer in answers] == [200] * 3
+        assert [asked.target[-1] for asked in stub.asked] == ["0", "1", "2"]
+
+    def test_no_answer_at_all_is_an_error_however_many_came_before(self, stub, connect):
+        with pytest.raises(TransportError):
+            connect(stub.url).send([Request("GET", "/a"), Request("GET", "/resets")], 5)
+
     def test_what_writes_is_sent_alone(self, stub, connect):
         connect(stub.url).send([Request(method, "/a", body=b"{}") for method in ("DELETE", "PUT", "GET")], 5)
         assert [asked.behind for asked in stub.asked] == [False, False, False]
@@ -49,7 +59,7 @@ import time
 from adapters.kubernetes.open_transport import open_transport
 from adapters.kubernetes.outside import Outside
 from adapters.kubernetes.settings import read_datastore_settings
-from adapters.kubernetes.transport import Request
+from adapters.kubernetes.transport import Request, TransportError
 outside = Outside({{}}, time.time_ns, time.sleep, lambda program, seconds: (1, b""))
 settings = read_datastore_settings(lambda name: {config!r} if name == "KUBECONFIG" else "", outside)
 transport = open_transport(settings, lambda: settings, outside, library=False)

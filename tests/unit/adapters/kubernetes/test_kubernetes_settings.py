@@ -483,6 +483,11 @@ def test_the_pods_client_goes_by_the_network_configuration(config, tmp_path):
     assert (settings.qps, settings.burst) == (3.0, 4)
 
 
+def test_the_pods_client_takes_a_list_of_kubeconfigs_as_the_datastores_does(config, tmp_path):
+    kubernetes = KubernetesSettings(kubeconfig=f"{tmp_path / 'missing'}:{config.write()}")
+    assert read_pod_settings(NetConf(kubernetes=kubernetes), outside()).server == config.read().server
+
+
 def test_the_pods_client_looks_at_no_kubeconfig_of_the_environment(config, tmp_path):
     around = outside(KUBECONFIG=config.write(), HOME=str(tmp_path))
     assert refusal(lambda: read_pod_settings(NetConf(), around)) == NOT_CONFIGURED
