@@ -65,10 +65,10 @@ def _node(members: Members, metadata: Members) -> Node:
 
 
 def _texts(annotations: Mapping[str, str], name: str) -> dict[str, str]:
-    """The strings that an annotation holds as a JSON object."""
+    """The strings that an annotation holds as a JSON object; `null` is how Go writes none."""
     name = _PREFIX + name
     text = annotations.get(name)
-    return Members.of_text(text, f"the annotation {name}").all_texts() if text else {}
+    return Members.of_text(text, f"the annotation {name}").all_texts() if text and text != "null" else {}
 
 
 def _present(annotations: Mapping[str, str], names: Iterable[tuple[str, str]]) -> dict[str, Json]:

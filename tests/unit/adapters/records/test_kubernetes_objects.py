@@ -355,6 +355,12 @@ def test_interfaces_that_cannot_be_read_keep_no_pod_from_the_node(text):
     assert "interfaces" not in spec
 
 
+@pytest.mark.parametrize("text", ["", "null", "{}"])
+def test_a_node_may_have_no_labels_of_calicos(text):
+    """`null` is Go's text for a map that was never made."""
+    assert decode_kubernetes_node(node_object({"labels": text, "annotations": text})).metadata.annotations == {}
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"a":1}', "7"])
 def test_a_node_whose_label_annotation_cannot_be_read_is_a_bad_record(text):
     with pytest.raises(BadRecord, match=r"^record Node\(node1\) is corrupt: .*projectcalico.org/labels"):
