@@ -8,14 +8,11 @@ from adapters.memory.clock import MemoryClock
 from contracts_kubernetes_datastore import KubernetesDatastoreContract
 from contracts_kubernetes_pods import DerivedContract, KubernetesClusterContract, PodEndpointContract
 from fake_apiserver import Recorded
-from kubernetes_world import Shared
-from services.apiserver import shared_apiserver
 
 
 @pytest.fixture(scope="module")
-def shared():
-    with shared_apiserver() as server, Shared(server) as shared:
-        yield shared
+def shared(served):
+    return served
 
 
 class OnServer:

@@ -18,22 +18,15 @@ from contracts_ipam_races import RaceContract
 from contracts_ipam_windows import HostReservationContract, WindowsContract
 from domain.usecases.steps.work import Work
 from ipam_library import in_threads
-from kubernetes_world import Administered, Shared, open_to
+from kubernetes_world import Administered, open_to
 from ports.errors import Refused
-from services.apiserver import shared_apiserver
-
-
-@pytest.fixture(scope="module")
-def server():
-    with shared_apiserver() as server, Shared(server) as shared:
-        yield shared
 
 
 @pytest.fixture(scope="module", params=["v1", "v3"])
-def shared(request, server):
+def shared(request, served):
     """Each test runs in both API groups, all of one before all of the other."""
-    server.group = request.param
-    return server
+    served.group = request.param
+    return served
 
 
 class OnKubernetes:
