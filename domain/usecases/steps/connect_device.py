@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from domain.usecases.steps.removal import disconnect_by
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.usecases.undo import Undo
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
 
 def connect_device(runtime: Runtime, attachment: Attachment, deadline: Deadline, undo: Undo) -> Connected:
     """What came of it; on an error the dataplane itself has taken its pair back."""
-    dataplane = runtime.dataplane
-    connected = dataplane.connect(attachment, deadline)
-    undo.register("connect", lambda deadline: dataplane.disconnect(attachment.netns, attachment.ifname, deadline))
+    connected = runtime.dataplane.connect(attachment, deadline)
+    undo.register("connect", lambda deadline: disconnect_by(deadline, runtime, attachment.netns, attachment.ifname))
     return connected

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from domain.usecases.call import Call
+    from ports.deadline import Deadline
     from ports.runtime import Runtime
 
 FIRST_ANSWER = 8.0  # seconds that a datastore has for its first answer, so that an outage is told within ten
@@ -28,7 +29,10 @@ def attempt(runtime: Runtime, what: str, step: Callable[[], None]) -> Exception 
 
 
 def disconnect(call: Call, runtime: Runtime) -> None:
-    """Others may have used up the call's time; the device still gets some."""
+    disconnect_by(call.deadline, runtime, call.request.netns, call.request.ifname)
+
+
+def disconnect_by(deadline: Deadline, runtime: Runtime, netns: str, ifname: str) -> None:
+    """Others may have used up the time that there was; the device still gets some."""
     own = runtime.clock.deadline(DEVICE_SHARE)
-    deadline = own if own.at > call.deadline.at else call.deadline
-    runtime.dataplane.disconnect(call.request.netns, call.request.ifname, deadline)
+    runtime.dataplane.disconnect(netns, ifname, own if own.at > deadline.at else deadline)

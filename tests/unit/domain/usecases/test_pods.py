@@ -439,6 +439,16 @@ def test_undoing_does_not_put_back_an_endpoint_that_had_no_address(node):
     assert node.endpoints() == []
 
 
+def test_the_device_is_undone_though_the_datastore_takes_all_the_time(node):
+    from domain.usecases.add_workload import add_workload
+
+    undo = node.undo()
+    add_workload(node.call(), node.runtime(), undo)
+    node.datastore.before = lambda _verb, _key: node.clock.advance(11)
+    undo.run()
+    assert not {"host links", "pod links"} & node.leftovers().keys()
+
+
 def test_undoing_leaves_the_endpoint_of_a_still_newer_sandbox(node):
     from domain.usecases.add_workload import add_workload
 
