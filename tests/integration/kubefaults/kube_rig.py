@@ -104,9 +104,12 @@ class KubeRig(PodHost):
     def gone(self, sandbox: Sandbox) -> None:
         """There is no trace of it in records, of the pod, on the host and inside."""
         self.offline(sandbox)
+        self.holds_nothing(sandbox)
+        assert not self.annotations(sandbox).get(POD_IPS)
+
+    def holds_nothing(self, sandbox: Container) -> None:
         assert self.handle(sandbox) is None
         assert self.holds(sandbox, NETWORK) == []
-        assert not self.annotations(sandbox).get(POD_IPS)
 
     def offline(self, sandbox: Sandbox) -> None:
         """It has no device, and nobody holds the lock."""
@@ -115,7 +118,7 @@ class KubeRig(PodHost):
         assert [route for family in (4, 6) for route in self.net.routes(family) if route.get("dev") != "lo"] == []
         assert self._lock_holders() == []
 
-    def handle(self, sandbox: Sandbox) -> Any:
+    def handle(self, sandbox: Container) -> Any:
         return self.cluster.client.find(f"/apis/{GROUPS[self.kind]}/ipamhandles/{NETWORK}.{sandbox.identity}")
 
     def everything_agrees(self) -> None:
