@@ -354,8 +354,8 @@ def test_kubeconfigs_variable_is_a_list_for_the_datastores_client(v1: KubeRig, p
         assert "10-64-0-0-12" in answer.stdout
         return
     container = v1.container("c")
-    v1.call("ADD", container, program=program).result()
-    v1.call("DEL", container, program=program).silent()
+    v1.call("ADD", container, program=program, policy=None).result()
+    v1.call("DEL", container, program=program, policy=None).silent()
     v1.holds_nothing(container)
 
 
