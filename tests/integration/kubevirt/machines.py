@@ -232,15 +232,11 @@ class MachineHost(PodHost):
                         owner["timestamp"] = LONG_AGO
             self.cluster.client.put(f"/apis/{GROUPS[self.kind]}/ipamblocks/{block['metadata']['name']}", block)
 
-    def audit(self) -> str:
-        """What `tortie ipam check` says."""
-        return self.tortie("ipam", "check").stdout
-
-    def collect(self) -> dict[str, Any]:
-        """What `tortie ipam gc` does, at once."""
+    def collected(self) -> list[str]:
+        """Sweep with `tortie ipam gc`: the addresses that it has freed."""
         answer = self.tortie("ipam", "gc", "--leaked", "--yes", "--grace", "0", "-o", "json")
-        found: dict[str, Any] = json.loads(answer.stdout)
-        return found
+        assert answer.exit == 0, answer
+        return [one["address"] for one in json.loads(answer.stdout)["findings"] if one["outcome"] == "done"]
 
 
 def handle(machine: str = MACHINE) -> str:

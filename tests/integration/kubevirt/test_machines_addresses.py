@@ -71,7 +71,6 @@ def test_kv_001_the_next_pod_has_the_same_addresses(running: Running) -> None:
     pod = host.launcher("pod2")
     assert host.assign(pod) == running.addresses
     host.owned(running.addresses, pod)
-    host.clean()
 
 
 def test_kv_002_a_migrations_target_shares_them_without_routes(running: Running) -> None:
@@ -120,8 +119,6 @@ def test_kv_006_they_stay_when_the_pod_goes_and_the_machine_stays(running: Runni
     for _ in range(2):
         host.release(running.source)
         host.owned(running.addresses)
-    host.remove(running.source)
-    host.clean()
 
 
 def test_kv_007_they_stay_when_only_the_instance_is_being_deleted(running: Running) -> None:
@@ -156,7 +153,6 @@ def test_kv_009_kv_010_the_last_of_two_owners_frees_them(moving: Moving, first: 
         host.owned(moving.addresses, moving.source)
         host.release(moving.source)
     host.nothing()
-    host.clean()
 
 
 def test_kv_011_del_of_a_pod_that_is_gone(running: Running) -> None:
