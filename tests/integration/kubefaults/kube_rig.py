@@ -60,10 +60,10 @@ class KubeRig(PodHost):
 
     # What there is to begin with
 
-    def begin(self, *pools: str) -> None:
-        """An empty cluster but for pools, this node, and the namespace of the pods."""
-        self.store.begin()
-        self.store.put_all(cluster_records(*(pools or (POOL,))))
+    def begin(self, *, kubevirt: bool = False) -> None:
+        """An empty cluster but for a pool, this node, and the namespace of the pods."""
+        self.served.fresh(self.kind, *(["kubevirt"] if kubevirt else []))
+        self.store.put_all(cluster_records(POOL))
         self.cluster.add_namespace(SPACE)
 
     def new_node(self) -> str:

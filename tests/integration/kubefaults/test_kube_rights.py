@@ -1,0 +1,379 @@
+"""What the plugins may do is what they do: the shipped manifest gives each right that some call needs, and no other.
+
+Stories are told with the rights of the manifest, then each again without one of those that it has used.
+
+Invariant: the server refuses nothing of what the stories ask; every right of the manifest is asked for by one; without
+any one right at least one story fails.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from integration.kubefaults.kube_rig import NETWORK, SPACE, KubeRig, KubeRigs
+from integration.plugin.kubernetes_store import ACCOUNT, MANIFEST, Served
+from integration.plugin.store import IPAM, pool_record
+from services.custom_resources import GROUPS
+from services.kube_client import Object
+from services.kube_proxy import Asked
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+class Right(NamedTuple):
+    """`resource` is with its subresource; a path of its own has the group `-`."""
+
+    group: str
+    resource: str
+    verb: str
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.resource}.{self.group}".rstrip(".")
+
+
+def right_of(asked: Asked) -> Right:
+    """As the server's authorizer sees a request."""
+    root, _, rest = asked.path.lstrip("/").partition("/")
+    parts = rest.split("/")
+    group, parts = ("", parts[1:]) if root == "api" else (parts[0], parts[2:])
+    if not parts:
+        return Right("-", asked.path, "get")
+    if parts[0] == "namespaces" and len(parts) > 2:
+        parts = parts[2:]
+    resource, named = parts[0], len(parts) > 1
+    resource += "".join(f"/{part}" for part in parts[2:])
+    return Right(group, resource, VERBS.get(asked.method) or ("get" if named else "list"))
+
+
+def shipped_rules() -> list[Object]:
+    documents = yaml.safe_load_all(MANIFEST.read_text())
+    rules: list[Object] = next(one for one in documents if one["kind"] == "ClusterRole")["rules"]
+    return rules
+
+
+def rights_of(rules: list[Object]) -> set[Right]:
+    found = set()
+    for rule in rules:
+        places = [(group, resource) for group in rule.get("apiGroups", []) for resource in rule.get("resources", [])]
+        places += [("-", path) for path in rule.get("nonResourceURLs", [])]
+        found |= {Right(*place, verb) for place in places for verb in rule["verbs"]}
+    return found
+
+
+def without(rules: list[Object], right: Right) -> list[Object]:
+    """The same rights but for one, each by a rule of its own. Restrictions to names stay."""
+    left: list[Object] = []
+    for rule in rules:
+        for one in rights_of([rule]) - {right}:
+            names = {"resourceNames": rule["resourceNames"]} if "resourceNames" in rule else {}
+            place = {"apiGroups": [one.group], "resources": [one.resource], **names}
+            left.append({**({"nonResourceURLs": [one.resource]} if one.group == "-" else place), "verbs": [one.verb]})
+    return left
+
+
+# --- stories --------------------------------------------------------------------------------------------------------
+
+Story = Callable[[KubeRig], None]
+STORIES: dict[str, Story] = {}
+
+
+def story(told: Story) -> Story:
+    STORIES[told.__name__.replace("_", " ")] = told
+    return told
+
+
+@story
+def a_pod(rig: KubeRig) -> None:
+    """The first of its node, checked and deleted."""
+    rig.new_node()
+    sandbox = rig.pod()
+    result = rig.add(sandbox)
+    rig.networked(sandbox, result)
+    rig.call("CHECK", sandbox, prevResult=json.loads(result.stdout)).silent()
+    rig.delete(sandbox).silent()
+    rig.gone(sandbox)
+
+
+@story
+def the_group_is_found_out(rig: KubeRig) -> None:
+    rig.new_node()
+    sandbox = rig.pod()
+    rig.networked(sandbox, rig.add(sandbox, calico_api_group=None))
+    rig.delete(sandbox, calico_api_group=None).silent()
+    rig.gone(sandbox)
+
+
+@story
+def the_connection_is_tested(rig: KubeRig) -> None:
+    answer = rig.raw({}, json.dumps(rig.netconf()), "-t")
+    assert answer.exit == 0, answer
+
+
+@story
+def an_address_of_calico_ipam(rig: KubeRig) -> None:
+    """Alone, as Multus and others call it."""
+    rig.new_node()
+    sandbox = rig.pod()
+    sandbox.args = f"IgnoreUnknown=1;{sandbox.args}"
+    result = rig.call("ADD", sandbox, program="calico-ipam").result()
+    rig.call("CHECK", sandbox, program="calico-ipam", prevResult=result).silent()
+    rig.call("DEL", sandbox, program="calico-ipam").silent()
+    rig.holds_nothing(sandbox)
+
+
+@story
+def an_address_of_the_nodes_range(rig: KubeRig) -> None:
+    node = rig.new_node()
+    rig.give_pod_cidrs(node, ["10.30.0.0/24"])
+    ipam = {"type": "host-local", "subnet": "usePodCidr", "dataDir": str(rig.folder / "networks")}
+    sandbox = rig.pod()
+    rig.add(sandbox, ipam=ipam).result()
+    rig.delete(sandbox, ipam=ipam).silent()
+    rig.offline(sandbox)
+
+
+@story
+def an_address_of_its_own_wish(rig: KubeRig) -> None:
+    """In a block that nobody has claimed."""
+    pool = own_pool(rig)
+    wish = json.dumps([pool.replace("0/26", "5")])
+    sandbox = rig.pod(annotations={"cni.projectcalico.org/ipAddrs": wish})
+    result = rig.add(sandbox)
+    assert result.result()["ips"][0]["address"].startswith(pool.replace("0/26", "5"))
+    rig.delete(sandbox).silent()
+    rig.gone(sandbox)
+
+
+@story
+def a_second_address(rig: KubeRig) -> None:
+    """A runtime that asks again gets one more under the same handle."""
+    rig.new_node()
+    sandbox = rig.pod()
+    for _ in range(2):
+        rig.add(sandbox).result()
+    assert len(rig.holds(sandbox, NETWORK)) == 2
+    rig.delete(sandbox).silent()
+    rig.gone(sandbox)
+
+
+@story
+def a_borrowed_address(rig: KubeRig) -> None:
+    """The pool's one block is another node's."""
+    pool = own_pool(rig)
+    foreign_block(rig, pool, holder="somebody")
+    sandbox = rig.pod()
+    rig.networked(sandbox, rig.add(sandbox, ipam=from_pool(pool)))
+    rig.delete(sandbox, ipam=from_pool(pool)).silent()
+    rig.gone(sandbox)
+
+
+@story
+def a_reclaimed_block(rig: KubeRig) -> None:
+    """The pool's one block is another node's, and empty."""
+    pool = own_pool(rig)
+    foreign_block(rig, pool)
+    sandbox = rig.pod()
+    rig.networked(sandbox, rig.add(sandbox, ipam=from_pool(pool)))
+    assert rig.store.blocks()[block_key(pool)]["affinity"] == f"host:{rig.node}"
+    rig.delete(sandbox, ipam=from_pool(pool)).silent()
+    rig.gone(sandbox)
+
+
+@story
+def a_lost_handle(rig: KubeRig) -> None:
+    """Its addresses are found in the node's blocks."""
+    rig.new_node()
+    sandbox = rig.pod()
+    rig.networked(sandbox, rig.add(sandbox))
+    rig.store.drop(f"{IPAM}/handle/{NETWORK}.{sandbox.identity}")
+    rig.delete(sandbox).silent()
+    rig.gone(sandbox)
+
+
+@story
+def a_pool_that_is_not_for_the_node_any_more(rig: KubeRig) -> None:
+    """The last DEL gives the block back."""
+    pool = own_pool(rig)
+    sandbox = rig.pod()
+    rig.networked(sandbox, rig.add(sandbox, ipam=from_pool(pool)))
+    rig.store.put_all(pool_record(pool, blockSize=26, nodeSelector="no == 'node'"))
+    rig.delete(sandbox, ipam=from_pool(pool)).silent()
+    rig.gone(sandbox)
+    assert block_key(pool) not in rig.store.blocks()
+
+
+@story
+def a_virtual_machine(rig: KubeRig) -> None:
+    """It keeps its address when a pod of it goes, and gives it back when it goes itself."""
+    rig.new_node()
+    name = f"vm-{rig.node}"
+    machine = made(rig, "virtualmachines", name)
+    instance = made(rig, "virtualmachineinstances", name, owner("VirtualMachine", machine))
+    references = [owner("VirtualMachineInstance", instance)]
+    sandbox = rig.pod(f"virt-launcher-{name}-aaaaa", ownerReferences=references)
+    rig.add(sandbox).result()
+    handle = f"{NETWORK}.vmi.{SPACE}.{name}"
+    rig.delete(sandbox).silent()
+    assert handle in rig.store.handles()
+    for plural in ("virtualmachineinstances", "virtualmachines"):
+        rig.cluster.client.delete(f"/apis/{GROUPS['kubevirt']}/namespaces/{SPACE}/{plural}/{name}")
+    rig.delete(sandbox).silent()
+    assert handle not in rig.store.handles()
+
+
+def own_pool(rig: KubeRig) -> str:
+    """A pool with room for one block, and a new node."""
+    number = int(rig.new_node().partition("-")[2])
+    pool = f"10.{40 + number // 256}.{number % 256}.0/26"
+    rig.store.put_all(pool_record(pool, blockSize=26))
+    return pool
+
+
+def from_pool(pool: str) -> dict[str, Any]:
+    return {"type": "calico-ipam", "ipv4_pools": [pool]}
+
+
+def block_key(cidr: str) -> str:
+    return f"{IPAM}/assignment/ipv4/block/{cidr.replace('/', '-')}"
+
+
+def foreign_block(rig: KubeRig, cidr: str, holder: str = "") -> None:
+    node = f"other-of-{rig.node}"
+    rig.cluster.add_node(node)
+    block = {
+        "cidr": cidr,
+        "affinity": f"host:{node}",
+        "strictAffinity": False,
+        "allocations": [0 if holder else None, *[None] * 63],
+        "unallocated": list(range(1 if holder else 0, 64)),
+        "attributes": [{"handle_id": f"{NETWORK}.{node}", "secondary": {"node": node}}] if holder else [],
+        "deleted": False,
+        "sequenceNumber": 100,
+        "sequenceNumberForAllocation": {"0": 99} if holder else {},
+    }
+    rig.store.put(block_key(cidr), block)
+    deleted: object = "false" if rig.kind == "v1" else False
+    affinity = {"cidr": cidr, "node": node, "type": "host", "state": "confirmed", "deleted": deleted}
+    rig.store.put(f"{IPAM}/host/{node}/ipv4/block/{cidr.replace('/', '-')}", affinity)
+
+
+def made(rig: KubeRig, plural: str, name: str, *owners: Object) -> Object:
+    return rig.cluster.add("kubevirt", plural, name, {}, namespace=SPACE, ownerReferences=list(owners))
+
+
+def owner(kind: str, one: Object) -> Object:
+    named = {"name": one["metadata"]["name"], "uid": one["metadata"]["uid"]}
+    return {"apiVersion": GROUPS["kubevirt"], "kind": kind, "controller": True, **named}
+
+
+# --- told with the rights of the manifest, and with less ------------------------------------------------------------
+
+
+def tell(rig: KubeRig, name: str) -> set[Right]:
+    """The rights that it has used."""
+    rig.proxy.forget()
+    STORIES[name](rig)
+    assert rig.proxy.refusals == []
+    return {right_of(asked) for asked in rig.proxy.asked}
+
+
+class Accounts:
+    """Service accounts with rules of a test's own."""
+
+    def __init__(self, served: Served) -> None:
+        self.cluster = served.server.cluster
+        self._made: list[str] = []
+
+    def token(self, name: str, rules: list[Object]) -> str:
+        namespace = ACCOUNT[0]
+        self.cluster.add_account(namespace, name)
+        client = self.cluster.client
+        self._made.append(name)
+        client.create(f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": rules})
+        subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+        binding = {"metadata": {"name": name}, "roleRef": role, "subjects": [subject]}
+        client.create(f"{RBAC}/clusterrolebindings", binding)
+        return self.cluster.token(namespace, name)
+
+    def remove(self) -> None:
+        for name in self._made:
+            for path in ("clusterrolebindings", "clusterroles"):
+                self.cluster.client.delete(f"{RBAC}/{path}/{name}")
+            self.cluster.client.delete(f"/api/v1/namespaces/{ACCOUNT[0]}/serviceaccounts/{name}")
+
+
+@pytest.fixture
+def accounts(served: Served) -> Iterator[Accounts]:
+    """Nobody may ask which groups there are but who is told so: the usual binding for all is taken away meanwhile."""
+    path = f"{RBAC}/clusterrolebindings/system:discovery"
+    accounts = Accounts(served)
+    binding = served.server.client.get(path)
+    served.server.client.delete(path)
+    try:
+        yield accounts
+    finally:
+        accounts.remove()
+        kept = {name: binding["metadata"][name] for name in ("name", "labels", "annotations")}
+        served.server.client.create(path.rpartition("/")[0], binding | {"metadata": kept})
+
+
+@pytest.mark.parametrize("group", ["v1", "v3"])
+def test_the_manifest_gives_what_calls_need_and_no_more(
+    binaries: Path, tmp_path_factory: pytest.TempPathFactory, served: Served, accounts: Accounts, group: str
+) -> None:
+    rules = shipped_rules()
+    with ExitStack() as undo:
+        folders = [tmp_path_factory.mktemp(f"rights{number}") for number in range(4)]
+        rigs = KubeRigs([KubeRig(binaries, folder, undo, group, served) for folder in folders])
+        rigs.one.begin(kubevirt=True)
+        used = dict(zip(STORIES, rigs.each(list(STORIES), tell)))
+        mine = {right for right in rights_of(rules) if right.group not in other_groups(group)}
+        asked_for = set().union(*used.values())
+        assert asked_for - mine == set()
+        assert mine - asked_for == set(), "a right that nothing exercises"
+        control = accounts.token("no-less", without(rules, Right("", "", "")))
+        tokens = {right: accounts.token(f"less-{n}", without(rules, right)) for n, right in enumerate(sorted(mine))}
+
+        def fails_without(rig: KubeRig, right: Right) -> str:
+            rig.proxy.kubeconfig(rig.folder / "kubeconfig", token=tokens[right])
+            concerned = [name for name in STORIES if right in used[name]]
+            return next((name for name in concerned if fails(rig, name, right)), "")
+
+        rigs.one.proxy.kubeconfig(rigs.one.folder / "kubeconfig", token=control)
+        for name in STORIES:
+            tell(rigs.one, name)  # rules of one right each say the same
+        needed = dict(zip(tokens, rigs.each(list(tokens), fails_without)))
+        assert {str(right) for right, name in needed.items() if not name} == tolerated(group), needed
+
+
+def other_groups(group: str) -> set[str]:
+    return {path.partition("/")[0] for name, path in GROUPS.items() if name not in (group, "kubevirt")}
+
+
+def tolerated(group: str) -> set[str]:
+    """Without discovery the older group is assumed, which is right where it is served."""
+    return {"get /apis.-"} if group == "v1" else set()
+
+
+def fails(rig: KubeRig, name: str, right: Right) -> bool:
+    """And because of that right alone."""
+    rig.proxy.forget()
+    try:
+        STORIES[name](rig)
+    except AssertionError:
+        refused = {right_of(asked) for asked in rig.proxy.asked if asked.status == 403}
+        if refused != {right}:
+            raise
+        for device in rig.devices():  # it ended in the middle
+            rig.net.ip("link", "del", device)
+        return True
+    return False
