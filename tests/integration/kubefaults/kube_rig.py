@@ -164,6 +164,7 @@ class KubeRigs:
                 return work(rig, item)
             finally:
                 rig.proxy.forget()
+                rig.more_environment = {}
                 for name in rig.devices():  # of an attempt that has failed
                     rig.net.ip("link", "del", name)
                 free.put(rig)
