@@ -1,8 +1,15 @@
-"""What several suites share: one Kubernetes API server, which starts when the first test asks for it."""
+"""What several suites share: one Kubernetes API server, which starts when the first test asks for it.
+
+TORTIE_BIN is the folder of the programs that are tested. The self-contained executable has lean transports only, so
+with it the tests that ask its calls for library transports are left out. TORTIE_TRANSPORT says what calls work with
+that do not ask.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +17,36 @@ pytest.register_assert_rewrite("integration.plugin.host", "integration.plugin.st
 
 from integration.plugin.kubernetes_store import Served  # noqa: E402 - so that their assertions say what they compared
 from services.apiserver import shared_apiserver  # noqa: E402
+
+SUBJECT = os.environ.get("TORTIE_BIN", "")
+ELF = b"\x7fELF"
+
+
+def self_contained(folder: str) -> bool:
+    if not folder:
+        return False
+    with Path(folder, "calico").open("rb") as program:
+        return program.read(len(ELF)) == ELF
+
+
+def pytest_report_header() -> str:
+    kind = "self-contained executable" if self_contained(SUBJECT) else "bundle"
+    return f"subject: {kind} {SUBJECT}, transports: {os.environ.get('TORTIE_TRANSPORT') or 'lean'}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not self_contained(SUBJECT):
+        return
+    unfit = [item for item in items if wants_library(item)]
+    config.hook.pytest_deselected(items=unfit)
+    items[:] = [item for item in items if item not in unfit]
+
+
+def wants_library(item: pytest.Item) -> bool:
+    """Whether it calls a program with library transports; tests that load them themselves do not."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    called = {"binaries", "bridge_binaries"} & set(getattr(item, "fixturenames", ()))
+    return parameters.get("transport") == "library" and bool(called)
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,10 @@ in there is the test's, and "nothing is left" can be asked of the whole of it.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import time
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,8 @@ from integration.plugin.store import NODE, Records, Store
 
 PLUGINS = Path("/usr/lib/cni")  # where Debian has the CNI project's own plugins
 LONGEST_CALL = 60.0
+# What the calls of this run shall work with, said to each of them that says nothing else.
+TRANSPORT = {name: os.environ[name] for name in ("TORTIE_TRANSPORT",) if name in os.environ}
 
 
 @dataclass(frozen=True)
@@ -150,7 +154,7 @@ class Host:
         words += ["/usr/bin/unshare", "--mount", "/bin/sh", "-ec", through, "sh"] if through else []
         words += [str(path), *arguments]
         options = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | options
-        process = subprocess.Popen(words, env=environment, **options)
+        process = subprocess.Popen(words, env=TRANSPORT | environment, **options)
         self.undo.callback(stop, process)
         return process
 
@@ -178,6 +182,13 @@ class Host:
 
     def delete(self, container: Container, **more: Any) -> Answer:
         return self.call("DEL", container, **more)
+
+    def await_end_of(self, container: Container) -> None:
+        """The kernel ends a namespace, and with it the devices' other ends, when it finds the time."""
+        limit = time.monotonic() + LONGEST_CALL
+        while container.host_name in self.devices():
+            assert time.monotonic() < limit, container.host_name
+            time.sleep(0.02)
 
     def devices(self) -> set[str]:
         """The links that have appeared since the host is there."""

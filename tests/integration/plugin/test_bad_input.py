@@ -44,9 +44,9 @@ def check_nothing_left(host: Host, container: Container | None = None) -> None:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("kind", NO_CONFIGURATION)
-def test_k03_stdin_that_is_no_configuration(host: Host, program: str, kind: str) -> None:
-    text, code = NO_CONFIGURATION[kind]
+@pytest.mark.parametrize("case", NO_CONFIGURATION)
+def test_k03_stdin_that_is_no_configuration(host: Host, program: str, case: str) -> None:
+    text, code = NO_CONFIGURATION[case]
     container = host.container()
     for verb in ("ADD", "DEL", "CHECK"):
         answer = host.raw(host.environment(verb, container), text, program=program)
@@ -123,8 +123,8 @@ def test_an_interface_name_that_cannot_be(host: Host, program: str, ifname: str)
 
 
 @pytest.mark.parametrize("ipam", ["calico-ipam", "host-local"])
-@pytest.mark.parametrize("kind", ["absent", "a file", "a directory", "a pipe", "a device", "another kind", "a loop"])
-def test_l01_a_namespace_path_that_leads_to_none(host: Host, kind: str, ipam: str) -> None:
+@pytest.mark.parametrize("case", ["absent", "a file", "a directory", "a pipe", "a device", "another kind", "a loop"])
+def test_l01_a_namespace_path_that_leads_to_none(host: Host, case: str, ipam: str) -> None:
     if ipam == "host-local":
         host.use_host_local()
     path = host.folder / "netns"
@@ -137,7 +137,7 @@ def test_l01_a_namespace_path_that_leads_to_none(host: Host, kind: str, ipam: st
         "another kind": lambda: path.symlink_to(f"/proc/{os.getpid()}/ns/mnt"),
         "a loop": lambda: path.symlink_to(path),
     }
-    makers[kind]()
+    makers[case]()
     records = host.store.texts()
     host.add(Container("c1", str(path))).error(INTERNAL)
     assert host.store.texts() == records
@@ -279,9 +279,9 @@ NO_DATASTORE: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.sqlite_file
 @pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("kind", NO_DATASTORE)
-def test_a_datastore_file_that_is_none(bare_host: Host, program: str, kind: str) -> None:
-    NO_DATASTORE[kind](bare_host.database)
+@pytest.mark.parametrize("case", NO_DATASTORE)
+def test_a_datastore_file_that_is_none(bare_host: Host, program: str, case: str) -> None:
+    NO_DATASTORE[case](bare_host.database)
     regular = bare_host.database.is_file() and not bare_host.database.is_symlink()
     content = bare_host.database.read_bytes() if regular else b""
     container = bare_host.container()
@@ -291,7 +291,7 @@ def test_a_datastore_file_that_is_none(bare_host: Host, program: str, kind: str)
     assert container.inside.names() == {"lo"}
     if regular:
         assert bare_host.database.read_bytes() == content
-    assert kind != "absent" or not bare_host.database.exists()
+    assert case != "absent" or not bare_host.database.exists()
 
 
 RECORDS_THAT_ARE_NONE = {
@@ -302,14 +302,14 @@ RECORDS_THAT_ARE_NONE = {
 }
 
 
-@pytest.mark.parametrize("kind", RECORDS_THAT_ARE_NONE)
-def test_k03_a_damaged_block_is_no_crash(host: Host, kind: str) -> None:
+@pytest.mark.parametrize("case", RECORDS_THAT_ARE_NONE)
+def test_k03_a_damaged_block_is_no_crash(host: Host, case: str) -> None:
     """Another block is used if there is one."""
     first = host.container("a")
     host.add(first, program="calico-ipam").result()
     (block,) = host.store.blocks()
     host.delete(first, program="calico-ipam").silent()
-    host.store.put(f"{IPAM}/assignment/{block}", RECORDS_THAT_ARE_NONE[kind])
+    host.store.put(f"{IPAM}/assignment/{block}", RECORDS_THAT_ARE_NONE[case])
     answer = host.add(host.container("b"), program="calico-ipam")
     if answer.exit:
         answer.error(INTERNAL, "10.20.0.128")

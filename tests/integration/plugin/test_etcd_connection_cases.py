@@ -228,9 +228,9 @@ def test_c16_a_dead_endpoint_costs_no_two_seconds(plain: Etcd, on: Callable[...,
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("kind", ["packets lost", "silent from the start", "nobody listens"])
+@pytest.mark.parametrize("case", ["packets lost", "silent from the start", "nobody listens"])
 def test_p04_calls_end_in_time_with_code_11_and_the_endpoint(
-    plain: Etcd, on: Callable[..., Host], program: str, kind: str
+    plain: Etcd, on: Callable[..., Host], program: str, case: str
 ) -> None:
     """ADD within what the configuration allows, DEL within ten seconds; DEL takes the device away all the same."""
     host = on(plain)
@@ -239,7 +239,7 @@ def test_p04_calls_end_in_time_with_code_11_and_the_endpoint(
     with TcpProxy(plain.port, netns=host.net.path) as proxy:
         proxy.stalled.set()
         endpoint = {"packets lost": black_hole(host), "silent from the start": proxy.url, "nobody listens": NOBODY}[
-            kind
+            case
         ]
         for verb, bound in (("ADD", 3.0), ("DEL", 10.0)):
             began = time.monotonic()

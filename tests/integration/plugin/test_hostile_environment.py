@@ -104,15 +104,15 @@ def test_closed_descriptors_are_no_danger(host: Host, closed: tuple[int, ...], p
 
 
 @pytest.mark.parametrize("program", EXECUTABLES)
-@pytest.mark.parametrize("kind", ["full", "unread", "read-only"])
-def test_an_answer_that_cannot_be_delivered_undoes_the_call(host: Host, kind: str, program: str) -> None:
+@pytest.mark.parametrize("case", ["full", "unread", "read-only"])
+def test_an_answer_that_cannot_be_delivered_undoes_the_call(host: Host, case: str, program: str) -> None:
     container = host.container()
-    if kind == "unread":
+    if case == "unread":
         reading, writing = os.pipe()
         os.close(reading)
     else:
         writing = os.open(
-            "/dev/full" if kind == "full" else "/dev/null", os.O_WRONLY if kind == "full" else os.O_RDONLY
+            "/dev/full" if case == "full" else "/dev/null", os.O_WRONLY if case == "full" else os.O_RDONLY
         )
     try:
         environment = host.environment("ADD", container)

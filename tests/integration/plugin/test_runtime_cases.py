@@ -111,6 +111,7 @@ def test_k01_del_when_the_namespace_is_not_there(either: Host, path: str) -> Non
     container = either.container()
     either.add(container).result()
     container.inside.remove()
+    either.await_end_of(container)
     file = either.folder / "regular"
     file.write_text("no namespace")
     netns = {

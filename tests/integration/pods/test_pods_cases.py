@@ -304,6 +304,7 @@ def test_k01_del_without_a_namespace_frees_the_address(pool: PodHost, netns: str
     sandbox = pool.pod()
     pool.add(sandbox).result()
     sandbox.inside.remove()
+    pool.await_end_of(sandbox)
     gone = Sandbox(sandbox.identity, netns, sandbox.pod, sandbox.namespace)
     for _ in range(2):
         pool.delete(gone).silent()
