@@ -8,21 +8,9 @@ What must hold:
 - what a pod that is there owns is not freed, and every owner is a pod of the machine;
 - an address has one active owner: the pod that started it last, or that it was moved to;
 - when a machine is deleted, its pods' DELs leave nothing; and whatever they could not see, garbage collection takes.
-
-`python tests/machine_life.py --runs N --seed S` runs N random lives beyond those of `make unit`, reproducible by seed.
-Exit code 1 if one goes wrong.
 """
 
 from __future__ import annotations
-
-import argparse
-import random
-import sys
-import traceback
-from pathlib import Path
-
-if __name__ == "__main__":  # as a script: the project and the test modules beside it
-    sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -38,72 +26,13 @@ from domain.workload.annotations import CONTAINER_ID, POD_IP
 from domain.workload.endpoint import WorkloadEndpoint
 from ipam_world import NEVER, NODES
 from machine_world import SPACE, MachineWorld
-from ports.datastore import Blocks, Datastore, WorkloadEndpointKey
-from ports.errors import PortError, Unavailable
+from ports.datastore import Blocks, WorkloadEndpointKey
+from ports.errors import PortError
 from scheduler import DIE_AFTER, DIE_BEFORE, LOSE_REPLY, PROCEED, Died
+from troubled_ports import Outside
 
 DUAL = {"assign_ipv6": "true"}
 MOST_PODS = 4  # of one machine at once
-WRITES = ("create", "update", "delete")
-
-
-class Outside:
-    """The ports as one call sees them: `fate` befalls its port call number `at`, before `rival_at` comes the rival."""
-
-    def __init__(self, world: MachineWorld, fate: int, at: int, rival, rival_at: int) -> None:
-        self._fate, self._at, self._rival, self._rival_at = fate, at, rival, rival_at
-        self.calls = 0
-        self.dead = False
-        self.disturbed = False
-        self.store = _Store(self, world.store)
-        self.cluster = _Cluster(self, world.cluster)
-
-    def step(self, verb):
-        if self.dead:
-            raise Died
-        self.calls += 1
-        if self.calls == self._rival_at and self._rival is not None:
-            self.disturbed = True
-            self._rival()
-        fate = self._fate if self.calls == self._at else PROCEED
-        self.disturbed = self.disturbed or fate != PROCEED
-        self.dead = fate in (DIE_BEFORE, DIE_AFTER)
-        if fate == DIE_BEFORE:
-            raise Died
-        answer = verb()
-        if fate == DIE_AFTER:
-            raise Died
-        if fate == LOSE_REPLY:
-            raise Unavailable("connection reset by peer")
-        return answer
-
-
-class _Store(Datastore):
-    def __init__(self, outside: Outside, store: Datastore) -> None:
-        self._outside, self._store = outside, store
-
-    def fetch(self, *needs, deadline):
-        return self._outside.step(lambda: self._store.fetch(*needs, deadline=deadline))
-
-    def unreadable(self, deadline):
-        return self._outside.step(lambda: self._store.unreadable(deadline))
-
-    def create(self, key, record, deadline):
-        return self._outside.step(lambda: self._store.create(key, record, deadline))
-
-    def update(self, key, record, replaces, deadline):
-        return self._outside.step(lambda: self._store.update(key, record, replaces, deadline))
-
-    def delete(self, key, replaces, deadline):
-        self._outside.step(lambda: self._store.delete(key, replaces, deadline))
-
-
-class _Cluster:
-    def __init__(self, outside: Outside, cluster) -> None:
-        self._outside, self._cluster = outside, cluster
-
-    def __getattr__(self, verb):
-        return lambda *about: self._outside.step(lambda: getattr(self._cluster, verb)(*about))
 
 
 class Sandbox:
@@ -135,7 +64,8 @@ class Life(RuleBasedStateMachine):
         self.answered: frozenset[Address] = frozenset()
         self.losable = False  # the machine's addresses may go in this step
         self.owners: set[str] = set()  # pods that owned an address after the last step
-        self.leaving = ""  # the pod that a DEL is at work on: kubelet makes no new sandbox for it meanwhile
+        self.busy: set[str] = set()  # pods with a call at work: kubelet makes no other call about them meanwhile
+        self.latest: Sandbox | None = None  # the last that an ADD in this step was answered for
         self.made = 0
 
     # --- objects -----------------------------------------------------------------------------------------------------
@@ -271,26 +201,40 @@ class Life(RuleBasedStateMachine):
 
     def _rival(self, what: str | None):
         """A whole call, or change, by somebody else."""
-        last = self.sandboxes[-1] if self.sandboxes else None
-        old = next(iter(self.up()), last)
+
+        def end() -> None:
+            for sandbox in self._idle()[:1]:
+                self._take_down(sandbox, self._calm())
+
+        def promote() -> None:
+            for sandbox in [one for one in self._idle() if one.target][-1:]:
+                self._promote(sandbox, self._calm())
+
+        def remove() -> None:
+            for sandbox in self.up()[:1]:
+                self._remove(sandbox)
+
         found = {
-            "end": lambda: old and self._take_down(old, self._calm()),
+            "end": end,
             "start": lambda: self.start(NODES[0], CALM, delivered=True),
             "migrate": lambda: self._make_and_network(NODES[0], self._calm(), target=True),
             "again": lambda: self._network_again(0, self._calm()),
-            "promote": lambda: last and last.target and self._promote(last, self._calm()),
+            "promote": promote,
             "delete": lambda: self.exists() and self.delete(),
             "persist": lambda: self.persist("Disabled" if self.setting != "Disabled" else None),
-            "remove": lambda: old and self._remove(old),
+            "remove": remove,
         }
         return found.get(what or "")
+
+    def _idle(self) -> list[Sandbox]:
+        return [one for one in self.up() if one.pod not in self.busy]
 
     def _make_and_network(self, node: str, outside: Outside, *, target: bool, delivered: bool = True) -> None:
         if self.runs() and len({one.pod for one in self.present()}) < MOST_PODS:
             self._network(self._make_pod(node, target=target), outside, delivered=delivered)
 
     def _network_again(self, number: int, outside: Outside) -> None:
-        there = [one for one in self.present() if one.pod != self.leaving]
+        there = [one for one in self.present() if one.pod not in self.busy]
         if there:
             earlier = there[number % len(there)]
             self.made += 1
@@ -316,29 +260,44 @@ class Life(RuleBasedStateMachine):
 
     def _network(self, sandbox: Sandbox, outside: Outside, *, delivered: bool = True) -> None:
         call = self.world.launch(sandbox.pod, sandbox.node, container=sandbox.container, **DUAL)
-        before = self.world.owners()
+        before, had, self.latest = self.world.owners(), self.answered, None
+        self.busy.add(sandbox.pod)
         result = self._survive(
             lambda: self.world.answer(call, outside.store, outside.cluster, delivered=delivered), outside
         )
+        self.busy.discard(sandbox.pod)
         if result is None or not delivered:
+            self._require_rival_intact(outside)
             return
+        self.latest = sandbox
         for earlier in self.sandboxes:
             if earlier.pod == sandbox.pod:
                 earlier.addresses = None  # the pod has left that sandbox
         sandbox.addresses = frozenset(ip.address.address for ip in result.ips)
         self._mark(sandbox)
-        held = self.world.owners()
-        if not self._is_of_machine(sandbox):
-            return
-        if not self.losable:
-            assert self.answered <= sandbox.addresses, "the machine has another address"
-        self.answered |= sandbox.addresses
-        assert bool(result.routes) is not sandbox.target
+        if self._is_of_machine(sandbox):
+            assert bool(result.routes) is not sandbox.target
+            assert self.losable or had <= sandbox.addresses, "the machine has another address"
+            self.answered |= sandbox.addresses
+            self._require_owner(sandbox, outside, before)
+
+    def _require_owner(self, sandbox: Sandbox, outside: Outside, before) -> None:
+        """`before`: the owners before the call."""
+        held = {Address.parse(address): owners for address, owners in self.world.owners().items()}
+        if outside.writes:
+            assert any(sandbox.pod in held[address] for address in sandbox.addresses), "it owns nothing"
         if not outside.disturbed:
-            for address in map(str, sandbox.addresses):
+            for address in sandbox.addresses:
                 active, alternate = held[address]
                 assert (alternate if sandbox.target else active) == sandbox.pod
-                assert not sandbox.target or active == before[address][0], "the source is no owner any more"
+                assert not sandbox.target or active == before[str(address)][0], "the source is no owner any more"
+
+    def _require_rival_intact(self, outside: Outside) -> None:
+        """An ADD that failed has taken nothing from a pod that was networked meanwhile."""
+        rival, self.latest = self.latest, None
+        if rival and rival.addresses and not outside.faulted and self._is_of_machine(rival) and self.is_there(rival):
+            named = {pod for owners in self.world.owners().values() for pod in owners}
+            assert rival.pod in named, "undoing has taken the rival's slot"
 
     def _mark(self, sandbox: Sandbox) -> None:
         """What the network plugin writes about a pod, if it is still there."""
@@ -362,8 +321,8 @@ class Life(RuleBasedStateMachine):
         if there and current:  # the network plugin takes its mark off first
             self.world.cluster.pods[SPACE, sandbox.pod] = pod.replace(annotations={**marks, POD_IP: ""})
         sandbox.addresses = None
-        before = self.world.owners()
-        self.leaving = sandbox.pod
+        before, over = self.world.owners(), self.is_over()
+        self.busy.add(sandbox.pod)
         done = self._survive(
             lambda: (
                 self.world.end(sandbox.pod, sandbox.node, outside.store, outside.cluster, container=sandbox.container)
@@ -371,7 +330,11 @@ class Life(RuleBasedStateMachine):
             ),
             outside,
         )
-        self.leaving = ""
+        self.busy.discard(sandbox.pod)
+        if done and not outside.faulted and there and current and over and self.is_over():
+            owners = {pod for those in self.world.owners().values() for pod in those} - {""}
+            left = [one for one in self.sandboxes if one.pod in owners and self.is_there(one)]
+            assert left or not self.world.owners(), "nobody owns it, and the machine is deleted"
         if done and not outside.disturbed:
             assert not self.world.holders(f"net.{sandbox.container}")
             if marks.get(POD_IP) and not current:
@@ -440,70 +403,3 @@ class Life(RuleBasedStateMachine):
 
 def _endpoint_key(pod: str) -> WorkloadEndpointKey:
     return WorkloadEndpointKey(SPACE, f"n-k8s-{pod.replace('-', '--')}-eth0")
-
-
-def random_life(seed: int) -> None:
-    """One life of the same kind, drawn from the seed: denser than Hypothesis' own, and without shrinking."""
-    dice = random.Random(seed)
-    life = Life()
-    for _ in range(dice.randint(3, 16)):
-        name, ready, more = dice.choice(ACTIONS)
-        if ready(life):
-            getattr(life, name)(**{given: draw(dice) for given, draw in more.items()})
-            life.records_are_sound()
-            life.the_machine_keeps_its_addresses()
-            life.owners_are_pods_of_the_machine()
-            life.nothing_is_freed_under_a_pod_that_owned_it()
-    life.teardown()
-
-
-def _trouble(dice: random.Random):
-    if dice.random() < 0.5:
-        return CALM
-    fate = dice.choice([PROCEED, PROCEED, LOSE_REPLY, DIE_BEFORE, DIE_AFTER])
-    return fate, dice.randint(1, 14), dice.choice(RIVALS), dice.randint(1, 14)
-
-
-def _always(_life: Life) -> bool:
-    return True
-
-
-_NODE = {"node": lambda dice: dice.choice(NODES)}
-_NUMBER = {"number": lambda dice: dice.randrange(6)}
-_TROUBLE = {"trouble": _trouble}
-_DELIVERY = {"delivered": lambda dice: dice.random() < 0.9}
-ACTIONS = [
-    *[("start", _always, {**_NODE, **_TROUBLE, **_DELIVERY})] * 4,
-    *[("migrate", Life.up, {**_NODE, **_TROUBLE, **_DELIVERY})] * 4,
-    *[("network_again", Life.present, {**_NUMBER, **_TROUBLE})] * 2,
-    *[("end", Life.present, {**_NUMBER, **_TROUBLE})] * 3,
-    *[("end_and_remove", Life.up, {**_NUMBER, **_TROUBLE})] * 2,
-    *[("promote", lambda life: any(one.target for one in life.up()), {**_NUMBER, **_TROUBLE})] * 2,
-    ("collect", _always, _TROUBLE),
-    ("stop", Life.runs, {}),
-    ("run_again", _always, {}),
-    ("delete", Life.exists, {}),
-    ("vanish", Life.is_over, {}),
-    ("remove_pod", Life.present, _NUMBER),
-    ("persist", _always, {"setting": lambda dice: dice.choice([None, "Enabled", "Disabled"])}),
-    ("persist", _always, {"setting": lambda _dice: None}),
-]
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--runs", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0, help="the first seed; run N uses seed+N")
-    options = parser.parse_args()
-    for seed in range(options.seed, options.seed + options.runs):
-        try:
-            random_life(seed)
-        except AssertionError:
-            print(f"seed {seed} goes wrong:\n{traceback.format_exc()}")
-            return 1
-    print(f"{options.runs} lives")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

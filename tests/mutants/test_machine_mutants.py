@@ -1,6 +1,6 @@
 """Proof that the lives of virtual machines bite: break the code on purpose, and some life must go wrong.
 
-As in test_mutants.py, on tests/machine_life.py.
+As in test_mutants.py, on tests/machine_simulate.py.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ STEPS = "domain/usecases/steps/"
 MUTANTS = {
     "addresses are freed though another pod owns them": (
         STEPS + "leave_machine.py",
-        "    if over and not any(departure.exists(owner) for owner in others):\n",
-        "    if over:\n",
+        "        if any(self._exists(owner) for owner in others):\n",
+        "        if False:\n",
     ),
     "a pod that becomes an owner meanwhile is not seen": (
         STEPS + "leave_machine.py",
@@ -27,8 +27,13 @@ MUTANTS = {
     ),
     "addresses are freed with every pod": (
         STEPS + "leave_machine.py",
-        "    others = departure.other_owners(stored.record.blocks) if over else frozenset()\n",
-        "    over = True\n    others = departure.other_owners(stored.record.blocks)\n",
+        "    if over and departure.is_last(stored.record.blocks):\n        departure.free(stored)\n    elif",
+        "    if departure.is_last(stored.record.blocks):\n        departure.free(stored)\n    elif",
+    ),
+    "each of the last two owners leaves the address to the other": (
+        STEPS + "leave_machine.py",
+        "        if over and departure.is_last(stored.record.blocks):  #",
+        "        if False:  #",
     ),
     "a pod stays an owner after its DEL": (
         STEPS + "leave_machine.py",
@@ -113,7 +118,7 @@ def test_lives_catch_the_mutant(name, tmp_path):
     assert source.count(old) == 1, "the mutant no longer fits the code"
     (tmp_path / file).write_text(source.replace(old, new))
     run = subprocess.run(
-        [sys.executable, "-B", str(tmp_path / "tests/machine_life.py"), "--runs", "1500"],
+        [sys.executable, "-B", str(tmp_path / "tests/machine_simulate.py"), "--runs", "1500"],
         capture_output=True,
         text=True,
         cwd=tmp_path,

@@ -71,17 +71,17 @@ class _Departure:
         others = self._other_owners(blocks)
         if any(self._exists(owner) for owner in others):
             return False
-        self._gone = others | {self._pod}
+        self._gone = frozenset([self._pod, *others])
         return True
 
-    def _other_owners(self, blocks: Mapping[Cidr, int]) -> frozenset[Pod]:
-        found: set[Pod] = set()
+    def _other_owners(self, blocks: Mapping[Cidr, int]) -> tuple[Pod, ...]:
+        found: dict[Pod, None] = {}
         for cidr in blocks:
             stored = self._work.datastore.get(BlockKey(cidr), self._work.deadline)
             if stored is not None:
                 held = stored.record.held_by(self._handle)
-                found |= {owner for ordinal in held for owner, _ in _owners(stored.record, ordinal)}
-        return frozenset(found - {self._pod})
+                found |= {owner: None for ordinal in held for owner, _ in _owners(stored.record, ordinal)}
+        return tuple([owner for owner in found if owner != self._pod])
 
     def _exists(self, owner: Pod) -> bool:
         """Whether the API server has the pod. An owner that names none may be anything."""
