@@ -25,13 +25,24 @@ MACHINES := $(wildcard tests/integration/kubevirt)
 UT_KUBEVIRT := $(MACHINES) $(addprefix tests/integration/contracts/test_kubernetes_,\
   ipam_library.py::TestOwnerAttributes ipam_library.py::TestPromotion datastore.py::TestCluster)
 
-# All but the library transports, which the executable refuses.
-UT_DIST := tests/integration/dist tests/integration/plugin tests/integration/bridge \
-  --deselect 'tests/integration/bridge/test_bridge_plugin.py::test_on_either_netlink_transport[library]'
+# What is tested: the bundle, or with SUBJECT=dist the self-contained executable, or what is in TORTIE_BIN as it is.
+SUBJECT ?= build
+MADE := $(if $(TORTIE_BIN),bootstrap,$(SUBJECT))
+TESTED := $(abspath $(or $(TORTIE_BIN),$(if $(filter dist,$(SUBJECT)),$(EXECUTABLE),$(BIN))))
+ONLY_DIST := $(if $(filter dist,$(SUBJECT)),tests/integration/dist)
+TRY = TORTIE_BIN=$(TESTED) $(PYTEST) $(PARALLEL) loadfile
+UT_EMBEDDED := $(ONLY_DIST) tests/integration/plugin tests/integration/bridge
+# What shows each kind of transport at work, for the bundle to run on both: netlink, etcd, Kubernetes, gRPC.
+TRANSPORTS := lean library
+UT_TRANSPORTS := tests/integration/etcd tests/integration/bridge/test_bridge_plugin.py \
+  $(patsubst %,tests/integration/plugin/test_%.py,golden_replay network_plugin grpc_dataplane killed_leaves_no_file) \
+  tests/integration/pods/test_pods_golden.py
+UT_TRANSPORTS_KDD := tests/integration/pods/test_pods_golden.py tests/integration/kubevirt/test_machines_golden.py \
+  tests/integration/pods/test_pods_wishes.py
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-dist dist demo test bench bench-dist lock proto clean
+.PHONY: all help bootstrap build install unit mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all tested dist demo test bench lock proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -61,27 +72,43 @@ soak: build  ## 8 processes of 200 calls each, some of them killed, three times 
 	@packaging/bootstrap.sh tools "make soak"
 	TORTIE_SOAK=200 TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) tests/integration/plugin/test_soak.py -o timeout=1800 $(PYTEST_ARGS)
 
-integration: build  ## tests on the real kernel and real processes, but for those of ut and ut-dist (root)
+integration: $(MADE)  ## tests on the real kernel and real processes, but for those of ut (root)
 	@packaging/bootstrap.sh tools "make integration"
-	TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) $(PARALLEL) loadfile tests/integration $(patsubst %,--ignore=%,$(ETCD_ONLY) $(KUBERNETES_ONLY) $(MACHINES) tests/integration/dist) $(PYTEST_ARGS)
+	$(TRY) tests/integration $(patsubst %,--ignore=%,$(ETCD_ONLY) $(KUBERNETES_ONLY) $(MACHINES) $(filter-out $(ONLY_DIST),tests/integration/dist)) $(PYTEST_ARGS)
 
-ut-dist: dist  ## the self-contained executable: alone in an empty root, and through the plugins' tests (root)
-	@packaging/bootstrap.sh tools "make ut-dist"
-	TORTIE_BIN=$(abspath $(EXECUTABLE)) $(PYTEST) $(PARALLEL) loadfile $(UT_DIST) $(PYTEST_ARGS)
+ut: ut-etcd ut-kdd ut-kubevirt  ## the three matrices, on the bundle; on the self-contained executable with SUBJECT=dist (root)
 
-ut: ut-etcd ut-kdd ut-kubevirt  ## the three matrices (root)
+ut-embedded: $(MADE)  ## the plugins' tests on the embedded datastore; the executable also alone in an empty root (root)
+	@packaging/bootstrap.sh tools "make ut-embedded"
+	$(TRY) $(UT_EMBEDDED) $(PYTEST_ARGS)
 
-ut-etcd: build  ## the plugins' tests, and the datastore's own, on a real etcd; pods from a real API server (root)
+ut-etcd: $(MADE)  ## the plugins' tests, and the datastore's own, on a real etcd; pods from a real API server (root)
 	@packaging/bootstrap.sh kubernetes "make ut-etcd"
-	TORTIE_TEST_STORE=etcd TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) $(PARALLEL) loadfile $(UT_ETCD) $(PYTEST_ARGS)
+	TORTIE_TEST_STORE=etcd $(TRY) $(UT_ETCD) $(PYTEST_ARGS)
 
-ut-kdd: build  ## everything of theirs with Kubernetes as the datastore, in both API groups, on a real API server (root)
+ut-kdd: $(MADE)  ## everything of theirs with Kubernetes as the datastore, in both API groups, on a real API server (root)
 	@packaging/bootstrap.sh kubernetes "make ut-kdd"
-	TORTIE_TEST_STORE=kubernetes TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) $(PARALLEL) loadfile $(UT_KDD) $(PYTEST_ARGS)
+	TORTIE_TEST_STORE=kubernetes $(TRY) $(UT_KDD) $(PYTEST_ARGS)
 
-ut-kubevirt: build  ## virtual machines, with Kubernetes as the datastore, in both API groups, on a real API server (root)
+ut-kubevirt: $(MADE)  ## virtual machines, with Kubernetes as the datastore, in both API groups, on a real API server (root)
 	@packaging/bootstrap.sh kubernetes "make ut-kubevirt"
-	TORTIE_TEST_STORE=kubernetes TORTIE_BIN=$(abspath $(BIN)) $(PYTEST) $(PARALLEL) loadfile $(UT_KUBEVIRT) $(PYTEST_ARGS)
+	TORTIE_TEST_STORE=kubernetes $(TRY) $(UT_KUBEVIRT) $(PYTEST_ARGS)
+
+ut-transports: build  ## a share of the three matrices with the bundle, on lean and on library transports (root)
+	@packaging/bootstrap.sh kubernetes "make ut-transports"
+	@failed=; for transport in $(TRANSPORTS); do export TORTIE_TRANSPORT=$$transport TORTIE_BIN=$(abspath $(BIN)); \
+	  TORTIE_TEST_STORE=etcd $(PYTEST) $(PARALLEL) loadfile $(UT_TRANSPORTS) $(PYTEST_ARGS) || failed=1; \
+	  TORTIE_TEST_STORE=kubernetes $(PYTEST) $(PARALLEL) loadfile $(UT_TRANSPORTS_KDD) $(PYTEST_ARGS) || failed=1; \
+	done; [ -z "$$failed" ]
+
+ut-all:  ## these with the executable, with the bundle, and with the bundle on library transports (root; two hours)
+	@failed=; for subject in "dist lean" "build lean" "build library"; do set -- $$subject; \
+	  for matrix in ut-embedded ut-etcd ut-kdd ut-kubevirt; do printf '\n===== make %s: %s\n' $$matrix "$$subject"; \
+	    $(MAKE) --no-print-directory $$matrix TORTIE_BIN= SUBJECT=$$1 TORTIE_TRANSPORT=$$2 || failed="$$failed, $$matrix $$subject"; \
+	  done; done; [ -z "$$failed" ] || { echo "ut-all FAILED:$${failed#,}"; exit 1; }
+
+tested:
+	@echo $(TESTED)
 
 PEER ?=
 interop: build  ## share an etcd, and a cluster, with the original: PEER=folder of its calico and calico-ipam (root)
@@ -105,11 +132,12 @@ DIST ?=
 install: $(if $(DIST),dist,build)  ## copy them to $DESTDIR/opt/cni/bin (DIST=1: the one of `make dist`; BRIDGE=1: also as `bridge`)
 	@$(VENV)/bin/python packaging/bundle.py install $(if $(DIST),$(EXECUTABLE),$(BIN)) "$(DESTDIR)/opt/cni/bin" $(if $(BRIDGE),--also bridge)
 
-bench: build  ## time cold starts beside a bare interpreter; with root, ADD and DEL too
-	@$(VENV)/bin/python packaging/bench.py --bin $(BIN)
-
-bench-dist: build dist  ## time the self-contained executable beside the bundle (root)
-	@$(VENV)/bin/python packaging/bench_dist.py --executable $(EXECUTABLE) --bundle $(BIN)
+QUICK ?=
+ROUNDS ?=
+bench: build  ## time whole calls beside a floor, and PEER=folder of another implementation (root; QUICK=1, ROUNDS=50)
+	@packaging/bootstrap.sh kubernetes "make bench"
+	@packaging/bootstrap.sh compiler "make bench"
+	@$(VENV)/bin/python packaging/bench.py --bin $(BIN) --executable $(EXECUTABLE) $(if $(PEER),--peer $(PEER)) $(if $(QUICK),--quick) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 lock:  ## choose the newest allowed dependencies and write requirements.lock
 	@packaging/lock.sh

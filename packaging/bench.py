@@ -1,9 +1,16 @@
 #!/usr/bin/env python3
-"""`make bench`: what starting a plugin costs beside a bare interpreter, and (as root) what an ADD and a DEL cost
-on an embedded datastore and on an etcd.
+"""`make bench`: what a plugin call costs as a whole process, beside a floor and beside other implementations.
 
-The candidates take turns, so that a busy machine slows all of them. Numbers are for comparing on one machine; nothing
-is asserted.
+    cold       VERSION, IPAM ADD and DEL, ADD and DEL on each datastore, each call alone
+    bursts     100 sandboxes, one and 16 at a time
+    growth     an ADD and a DEL in ever larger clusters
+    bridge     my-custom-cni beside the CNI project's own bridge
+
+Candidates are the executable of `make dist` (if it is there), the bundle of `make build` with lean and with library
+transports, PEER, and always the floor (see bench_floor). They take turns, so that a busy machine slows all of them
+alike: compare ratios. Nothing is asserted; the report says which of the goals are met.
+
+All happens in a network namespace made for it, with servers of its own. It needs root and a C compiler.
 """
 
 from __future__ import annotations
@@ -12,138 +19,236 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
-NAMESPACE, HOST = f"tortie-bench-{os.getpid()}", f"tortie-bench-{os.getpid()}-host"
-REFERENCE = Path("/usr/lib/cni/bridge")  # where Debian has the CNI project's own
-NETCONF = {
-    "cniVersion": "1.0.0",
-    "name": "bench",
-    "type": "calico",
-    "nodename": "bench",
-    "nodename_file_optional": True,
-    "log_level": "error",
-    "ipam": {"type": "calico-ipam"},
-}
+from bench_bridge import bridges
+from bench_process import Call, Sample, Starter
+from bench_report import machine, write
+from bench_results import BUNDLE, EXECUTABLE, FLOOR, LIBRARY, Burst, Case, Growth, Results
+from bench_world import (
+    GROUP,
+    Sandbox,
+    Store,
+    Subject,
+    bare_interpreter,
+    enter_network,
+    etcd_store,
+    find_servers,
+    kubernetes_store,
+    memory_folder,
+    sandboxes,
+    sqlite_store,
+)
+from bench_world import (
+    LIBRARY as LIBRARY_SETTING,
+)
 
-
-def milliseconds(command: list[str], env: dict[str, str], given: str = "") -> float:
-    started = time.perf_counter()
-    done = subprocess.run(command, env=env, input=given, text=True, capture_output=True, check=False)
-    took = (time.perf_counter() - started) * 1000
-    if done.returncode != 0:
-        raise SystemExit(f"{command} ended with {done.returncode}: {done.stdout}{done.stderr}")
-    return took
-
-
-def report(name: str, samples: list[float], base: float) -> None:
-    middle = statistics.median(samples)
-    ninety = statistics.quantiles(samples, n=10)[-1]
-    print(f"  {name:<36} median {middle:7.1f} ms   p90 {ninety:7.1f} ms   {middle / base:5.1f} × bare", flush=True)
-
-
-def cold_starts(folder: Path, rounds: int) -> float:
-    """Interleaved cold starts; the bare interpreter's median."""
-    python = (folder / "calico").read_text().split("\n", 1)[0].removeprefix("#!").split()[0]
-    candidates = {
-        "bare interpreter (-ISB)": ([python, "-ISB", "-c", ""], {}),
-        "calico VERSION": ([str(folder / "calico")], {"CNI_COMMAND": "VERSION"}),
-        "calico-ipam VERSION": ([str(folder / "calico-ipam")], {"CNI_COMMAND": "VERSION"}),
-        "my-custom-cni VERSION": ([str(folder / "my-custom-cni")], {"CNI_COMMAND": "VERSION"}),
-    }
-    samples: dict[str, list[float]] = {name: [] for name in candidates}
-    for _ in range(rounds):
-        for name, (command, env) in candidates.items():
-            samples[name].append(milliseconds(command, env))
-    base = statistics.median(samples["bare interpreter (-ISB)"])
-    for name, taken in samples.items():
-        report(name, taken, base)
-    return base
+PARTS = ("cold", "bursts", "growth", "bridge")
+AT_ONCE = (1, 16)
+SANDBOXES = 100
+POINTS = (0, 1000, 5000)
 
 
-def attachments(folder: Path, rounds: int, base: float) -> None:
-    """ADD and DEL by turns in one namespace, on each datastore by turns."""
-    with tempfile.TemporaryDirectory(prefix="tortie-bench-") as scratch, etcd() as endpoint:
-        database = f"{scratch}/datastore.db"
-        stores = {
-            "sqlite": {"datastore_type": "sqlite", "sqlite_path": database},
-            "etcd": {"datastore_type": "etcdv3", "etcd_endpoints": endpoint},
-        }
-        init = [str(folder / "tortie"), "init", "--pool", "10.245.0.0/24", "--node", "bench"]
-        milliseconds(init, {"TORTIE_SQLITE_PATH": database})
-        milliseconds(init, {"DATASTORE_TYPE": "etcdv3", "ETCD_ENDPOINTS": endpoint})
-        env = {"CNI_NETNS": f"/var/run/netns/{NAMESPACE}", "CNI_IFNAME": "eth0", "CNI_PATH": str(folder)}
-        samples: dict[tuple[str, str], list[float]] = {(verb, name): [] for verb in ("ADD", "DEL") for name in stores}
-        for number in range(rounds):
-            for name, settings in stores.items():
-                netconf = json.dumps({**NETCONF, **settings, "ipam_lock_file": f"{scratch}/lock"})
-                for verb in ("ADD", "DEL"):
-                    call = env | {"CNI_COMMAND": verb, "CNI_CONTAINERID": f"bench{number}"}
-                    samples[verb, name].append(milliseconds([str(folder / "calico")], call, netconf))
-        for (verb, name), taken in samples.items():
-            report(f"calico {verb} ({name}, calico-ipam)", taken, base)
+class Bench:
+    """One run: the candidates, the datastores, and what has been found so far."""
+
+    def __init__(self, asked: argparse.Namespace, folder: Path, undo: ExitStack) -> None:
+        self.asked, self.folder, self.undo = asked, folder, undo
+        self.starter = Starter(folder)
+        self.results = Results()
+        self.subjects = list(_subjects(asked))
+        self.own = self.subjects[0]  # the executable, else the bundle
+        self.count = 20 if asked.quick else SANDBOXES
+        self.places = undo.enter_context(sandboxes(self.count))
+        self.kubernetes: Any = None
+        from bench_floor import Floor  # after bench_world has made the product's modules known
+
+        self.floors = [Floor(self.starter.path, folder).calls(*place) for place in self.places]
+
+    def stores(self, found: list[str]) -> list[Store]:
+        stores = [sqlite_store(self.folder, self.own.folder)]
+        if "etcd" in found:
+            stores.append(etcd_store(self.folder, self.own.folder, self.undo)[0])
+        if "kubernetes" in found:
+            store, self.kubernetes = kubernetes_store(self.folder, self.count, self.undo)
+            stores.append(store)
+        return stores
+
+    def compare_floor(self, store: Store) -> None:
+        """SystemExit if the floor leaves another state of the kernel than an ADD."""
+        from bench_floor import state
+
+        found = []
+        own = {verb: store.call(self.own, verb, self.places[0]) for verb in ("ADD", "DEL")}
+        for calls in (own, self.floors[0]):
+            self.starter.run(calls["ADD"])
+            found.append(state(self.places[0].netns))
+            self.starter.run(calls["DEL"])
+        if differing := {what: (one, found[1][what]) for what, one in found[0].items() if one != found[1][what]}:
+            raise SystemExit(f"the floor does not do what an ADD does: {differing}")
+
+    def note(self, case: Case, subject: str, call: Call) -> None:
+        self.results.note(case, subject, self.starter.run(call))
+
+    # Each call alone
+
+    def cold(self, stores: list[Store]) -> None:
+        for turn in range(-1, self.asked.rounds):  # the first time is not counted: it claims blocks and fills caches
+            if turn == 0:
+                self.results.samples.clear()
+            bare = bare_interpreter()
+            if bare:
+                self.note(Case("VERSION"), "interpreter", bare)
+            self.note(Case("VERSION"), FLOOR, Call([self.starter.path], {}))
+            present = [one for one in self.subjects if turn % one.every == 0 or turn < 0]
+            present = present[turn % len(present) :] + present[: turn % len(present)]
+            for subject in present:
+                self.note(Case("VERSION"), subject.name, subject.version())
+            for store in stores:
+                for verb, call in self.floors[0].items():
+                    self.note(Case(verb, store.name), FLOOR, call)
+                for subject in present:
+                    self._attach(store, subject, turn + 1)
+
+    def _attach(self, store: Store, subject: Subject, turn: int) -> None:
+        if not _has(subject, store):
+            return
+        place = self.places[turn % len(self.places)]
         for verb in ("ADD", "DEL"):
-            middles = [statistics.median(samples[verb, name]) for name in ("etcd", "sqlite")]
-            print(f"  calico {verb}: etcd takes {middles[0] / middles[1]:.2f} × as long as sqlite")
+            self.note(Case(verb, store.name), subject.name, store.call(subject, verb, place, turn=turn))
+        for verb in ("ADD", "DEL"):
+            call = store.call(subject, verb, place, "calico-ipam", turn)
+            self.note(Case(f"IPAM {verb}", store.name), subject.name, call)
+
+    # Many at a time
+
+    def bursts(self, stores: list[Store]) -> None:
+        for at_once in AT_ONCE:
+            for verb in ("ADD", "DEL"):
+                self._burst("", FLOOR, verb, [one[verb] for one in self.floors], at_once)
+        for store in stores:
+            for subject in self.subjects:
+                if subject.name == LIBRARY and store.name != "sqlite":  # only its time for one is asked for, and long
+                    self._add_all(store, subject, self.places[: self.count // 4], 1)
+                elif subject.name != LIBRARY and _has(subject, store):
+                    for at_once in AT_ONCE:
+                        self._add_all(store, subject, self.places, at_once)
+
+    def _add_all(self, store: Store, subject: Subject, places: list[Sandbox], at_once: int) -> None:
+        turn = 90000 + at_once
+        calls = [store.call(subject, "ADD", place, turn=turn) for place in places]
+        printed = self._burst(store.name, subject.name, "ADD", calls, at_once)
+        given = {json.loads(one)["ips"][0]["address"] for one in printed}
+        if len(given) != len(calls):
+            raise SystemExit(f"{subject.name} gave {len(given)} addresses to {len(calls)} sandboxes")
+        calls = [store.call(subject, "DEL", place, turn=turn) for place in places]
+        self._burst(store.name, subject.name, "DEL", calls, at_once)
+
+    def _burst(self, store: str, subject: str, verb: str, calls: list[Call], at_once: int) -> list[str]:
+        seconds, printed = self.starter.burst(calls, at_once)
+        self.results.bursts.append(Burst(store, subject, verb, len(calls), at_once, seconds))
+        return printed
+
+    # Larger clusters
+
+    def growth(self, stores: list[Store]) -> None:
+        from bench_growth import KINDS, fill_etcd, fill_sqlite
+
+        rounds, points = max(3, self.asked.rounds // 3), POINTS[: 2 if self.asked.quick else 3]
+        for kind in KINDS:
+            grown = {}
+            for count in points:
+                name = f"{kind}{count}"
+                grown[count] = sqlite_store(self.folder, self.own.folder, name)
+                fill_sqlite(str(self.folder / f"{name}.db"), kind, count)
+            self._compare(kind, grown, rounds)
+            if any(store.name == "etcd" for store in stores):
+                with ExitStack() as undo:
+                    grown = {}
+                    for count in points:
+                        grown[count], server = etcd_store(self.folder, self.own.folder, undo)
+                        fill_etcd(server, kind, count)
+                    self._compare(kind, grown, rounds)
+        if self.kubernetes is not None:
+            from integration.kubefaults.crowd import Crowd  # type: ignore[import-not-found]  # in tests
+
+            with Crowd(self.kubernetes, GROUP) as crowd:
+                for before, count in pairwise((-1, *points)):  # one server: one after the other, beside the floor
+                    if before >= 0:
+                        crowd.fill(count)
+                    self._compare("blocks", {count: stores[-1]}, rounds)
+
+    def _compare(self, kind: str, grown: dict[int, Store], rounds: int) -> None:
+        samples: dict[int, dict[str, list[Sample]]] = {count: {} for count in grown}
+        for turn in range(rounds + 1):
+            for count, store in grown.items():
+                calls = {verb: store.call(self.own, verb, self.places[0], turn=50000 + turn) for verb in ("ADD", "DEL")}
+                calls |= {f"floor {verb}": call for verb, call in self.floors[0].items()}
+                for name, call in calls.items():
+                    sample = self.starter.run(call)
+                    if turn > 0:
+                        samples[count].setdefault(name, []).append(sample)
+        for count, taken in samples.items():
+            add, delete, *floor = (statistics.median(one.wall for one in values) for values in taken.values())
+            self.results.growth.append(Growth(grown[count].name, kind, count, add, delete, *floor))
 
 
-def bridges(folder: Path, rounds: int, base: float) -> None:
-    """ADD and DEL of the bridge plugin, and of the CNI project's where there is one, in a host's namespace."""
-    programs = {"my-custom-cni": folder / "my-custom-cni"}
-    if REFERENCE.exists():
-        programs["the reference bridge"] = REFERENCE
-    env = {"CNI_NETNS": f"/var/run/netns/{NAMESPACE}", "CNI_IFNAME": "eth0", "PATH": os.environ["PATH"]}
-    samples: dict[tuple[str, str], list[float]] = {(verb, name): [] for verb in ("ADD", "DEL") for name in programs}
-    with tempfile.TemporaryDirectory(prefix="tortie-bench-") as scratch:
-        ipam = {"type": "host-local", "subnet": "10.246.0.0/24", "dataDir": f"{scratch}/networks"}
-        bridge = {"type": "bridge", "bridge": "bench0", "isDefaultGateway": True, "stateDir": f"{scratch}/state"}
-        netconf = json.dumps({"cniVersion": "1.0.0", "name": "bench", **bridge, "ipam": ipam})
-        for number in range(rounds):
-            for name, program in programs.items():
-                for verb in ("ADD", "DEL"):
-                    call = env | {"CNI_COMMAND": verb, "CNI_CONTAINERID": f"bench{number}"}
-                    call["CNI_PATH"] = str(program.parent)
-                    command = ["nsenter", f"--net=/var/run/netns/{HOST}", "--", str(program)]
-                    samples[verb, name].append(milliseconds(command, call, netconf))
-    for (verb, name), taken in samples.items():
-        report(f"{name} {verb} (host-local)", taken, base)
+def _subjects(asked: argparse.Namespace) -> Iterator[Subject]:
+    if asked.executable and (asked.executable / "calico").exists():
+        yield Subject(EXECUTABLE, asked.executable.resolve())
+    yield Subject(BUNDLE, asked.bin.resolve())
+    yield Subject(LIBRARY, asked.bin.resolve(), LIBRARY_SETTING, every=asked.seldom)
+    if asked.peer:
+        yield Subject("peer", asked.peer.resolve())
 
 
-@contextmanager
-def etcd() -> Iterator[str]:
-    """The endpoint of a server of our own, found and started as tests do it."""
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-    from services.etcd import Etcd  # type: ignore[import-not-found]  # in tests, which are not checked with this
+def _has(subject: Subject, store: Store) -> bool:
+    """Nobody else has our embedded datastore."""
+    return subject.name != "peer" or store.name != "sqlite"
 
-    with Etcd() as server:
-        yield server.url
+
+def run(asked: argparse.Namespace) -> None:
+    about = machine()
+    found = find_servers()
+    enter_network()
+    with memory_folder() as folder, ExitStack() as undo:
+        bench = Bench(asked, folder, undo)
+        print(f"{asked.rounds} rounds of {', '.join(one.name for one in bench.subjects)} and the floor", flush=True)
+        stores = bench.stores([one for one in found if one in asked.stores.split(",")])
+        bench.compare_floor(stores[0])
+        for part in PARTS[:3]:
+            if part in asked.only.split(","):
+                began = time.monotonic()
+                getattr(bench, part)(stores)
+                print(f"  {part}: {time.monotonic() - began:.0f} s", flush=True)
+        bridge = {}
+        if "bridge" in asked.only.split(","):
+            bridge = bridges(bench.starter, bench.own.folder, bench.places, asked.rounds)
+        about |= {"rounds": asked.rounds, "load_after": list(os.getloadavg())}
+        write(bench.results, bridge, about, asked.output)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time the plugins.")
-    parser.add_argument("--bin", type=Path, required=True)
-    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--bin", type=Path, required=True, help="the bundle")
+    parser.add_argument("--executable", type=Path, help="folder of `make dist`; left out if it is not built")
+    parser.add_argument("--peer", type=Path, help="folder with another implementation's calico and calico-ipam")
+    parser.add_argument("--rounds", type=int, default=0, help="calls of each kind (50; with --quick 5)")
+    parser.add_argument("--seldom", type=int, default=5, help="library transports take part in one of so many rounds")
+    parser.add_argument("--quick", action="store_true", help="few rounds, small bursts, small clusters")
+    parser.add_argument("--only", default=",".join(PARTS), help="parts, separated by commas")
+    parser.add_argument("--stores", default="sqlite,etcd,kubernetes")
+    parser.add_argument("--output", type=Path, default=Path("build/bench"))
     asked = parser.parse_args()
-    folder = asked.bin.resolve()
-    print(f"{asked.rounds} rounds, the candidates taking turns")
-    base = cold_starts(folder, asked.rounds)
+    asked.rounds = asked.rounds or (5 if asked.quick else 50)
     if os.geteuid() != 0:
-        print("  ADD and DEL: not run, they need root")
-        return
-    try:
-        for name in (NAMESPACE, HOST):
-            subprocess.run(["ip", "netns", "add", name], check=True)
-        attachments(folder, asked.rounds, base)
-        bridges(folder, asked.rounds, base)
-    finally:
-        for name in (NAMESPACE, HOST):
-            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
+        raise SystemExit("`make bench` NEEDS ROOT: it makes network namespaces. Nothing was run.")
+    run(asked)
 
 
 if __name__ == "__main__":
