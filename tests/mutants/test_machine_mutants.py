@@ -118,7 +118,7 @@ def test_lives_catch_the_mutant(name, tmp_path):
     assert source.count(old) == 1, "the mutant no longer fits the code"
     (tmp_path / file).write_text(source.replace(old, new))
     run = subprocess.run(
-        [sys.executable, "-B", str(tmp_path / "tests/machine_simulate.py"), "--runs", "1500"],
+        [sys.executable, "-B", str(tmp_path / "tests/machine_simulate.py"), "--runs", "3000"],
         capture_output=True,
         text=True,
         cwd=tmp_path,
