@@ -10,11 +10,11 @@ from machine_simulate import random_life
 
 TestLife = Life.TestCase
 TestLife.settings = settings(
-    max_examples=40, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=25, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
 )
 
 
-@pytest.mark.parametrize("batch", range(4))
+@pytest.mark.parametrize("batch", range(3))
 def test_random_lives_go_well(batch):
-    for seed in range(batch * 30, (batch + 1) * 30):
+    for seed in range(batch * 20, (batch + 1) * 20):
         random_life(seed)
