@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ pytest.register_assert_rewrite(
 from integration.kubefaults.kube_rig import KubeRig, KubeRigs  # noqa: E402 - so that their assertions say what they saw
 from integration.plugin.conftest import _orphans, binaries  # noqa: E402
 from integration.plugin.kubernetes_store import Served  # noqa: E402
+from services.apiserver import ApiServer  # noqa: E402
 
 __all__ = ["_orphans", "binaries"]  # fixtures
 
@@ -28,29 +29,62 @@ def kind(request: pytest.FixtureRequest) -> str:
     return chosen
 
 
+@pytest.fixture(scope="session")
+def own(served: Served) -> Iterator[Served]:
+    """A server of ours, to kill, to sign for and to change the rules of; the session's, unless somebody named that."""
+    if isinstance(served.server, ApiServer):
+        yield served
+        return
+    with ApiServer() as server, Served(server) as own:
+        yield own
+
+
+@contextmanager
+def begun(binaries: Path, folders: list[Path], served: Served, kind: str) -> Iterator[KubeRigs]:
+    """Rigs in an empty cluster with one pool."""
+    with ExitStack() as undo:
+        rigs = KubeRigs([KubeRig(binaries, folder, undo, kind, served) for folder in folders])
+        rigs.one.begin()
+        yield rigs
+
+
 @pytest.fixture
 def rig(binaries: Path, tmp_path: Path, served: Served, kind: str) -> Iterator[KubeRig]:
-    """In an empty cluster with one pool."""
-    with ExitStack() as undo:
-        rig = KubeRig(binaries, tmp_path, undo, kind, served)
-        rig.begin()
-        yield rig
+    with begun(binaries, [tmp_path], served, kind) as rigs:
+        yield rigs.one
 
 
 @pytest.fixture
-def v1(binaries: Path, tmp_path: Path, served: Served) -> Iterator[KubeRig]:
+def own_rig(binaries: Path, tmp_path: Path, own: Served, kind: str) -> Iterator[KubeRig]:
+    """On a server of ours."""
+    with begun(binaries, [tmp_path], own, kind) as rigs:
+        yield rigs.one
+
+
+@pytest.fixture
+def v1(binaries: Path, tmp_path: Path, own: Served) -> Iterator[KubeRig]:
     """The same, where one of the groups is enough."""
-    with ExitStack() as undo:
-        rig = KubeRig(binaries, tmp_path, undo, "v1", served)
-        rig.begin()
-        yield rig
+    with begun(binaries, [tmp_path], own, "v1") as rigs:
+        yield rigs.one
 
 
 @pytest.fixture
-def rigs(binaries: Path, tmp_path_factory: pytest.TempPathFactory, served: Served) -> Iterator[KubeRigs]:
-    """Several in one such cluster."""
-    with ExitStack() as undo:
-        folders = [tmp_path_factory.mktemp(f"rig{number}") for number in range(RIGS)]
-        rigs = KubeRigs([KubeRig(binaries, folder, undo, "v1", served) for folder in folders])
-        rigs.one.begin()
+def folders(tmp_path: Path) -> list[Path]:
+    found = [tmp_path / f"rig{number}" for number in range(RIGS)]
+    for folder in found:
+        folder.mkdir()
+    return found
+
+
+@pytest.fixture
+def rigs(binaries: Path, folders: list[Path], served: Served) -> Iterator[KubeRigs]:
+    """Several in one cluster."""
+    with begun(binaries, folders, served, "v1") as rigs:
+        yield rigs
+
+
+@pytest.fixture
+def own_rigs(binaries: Path, folders: list[Path], own: Served) -> Iterator[KubeRigs]:
+    """The same on a server of ours."""
+    with begun(binaries, folders, own, "v1") as rigs:
         yield rigs

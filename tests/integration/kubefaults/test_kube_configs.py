@@ -76,8 +76,7 @@ def token_file(rig: KubeRig) -> Given:
 def certificate(rig: KubeRig, *, inline: bool) -> Object:
     """Of somebody with the plugin's rights. A certificate does not get through the proxy that sees requests."""
     server = rig.served.server
-    if not isinstance(server, ApiServer):
-        pytest.fail("TORTIE_TEST_KUBECONFIG names a server whose authority we do not have to sign a certificate")
+    assert isinstance(server, ApiServer)
     return server.client_certificate(PLUGINS_NAME, inline=inline)
 
 

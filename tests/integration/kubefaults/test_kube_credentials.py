@@ -9,37 +9,32 @@ they expired; a DEL has taken the device by then, and a later DEL finishes.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from integration.kubefaults.kube_rig import TRY_AGAIN_LATER, KubeRig, KubeRigs
+from integration.plugin.kubernetes_store import ACCOUNT
 from services.apiserver import ApiServer
 from services.kube_proxy import Asked, Exchange, answer, relay, status
 
-FAST = 3.0  # seconds for an error about credentials, on a machine that has other things to do
+FAST = 5.0  # seconds for an error about credentials, on a machine that has other things to do
 LIBRARY = {"TORTIE_TRANSPORT": "library"}
 REFUSED = answer(401, status(401, "Unauthorized", "Unauthorized"))
 
 
 def expired_token(rig: KubeRig) -> str:
-    """One of the plugin's account whose time was over an hour ago. Elsewhere than on a server of our own: a fake."""
-    if isinstance(rig.served.server, ApiServer):
-        return rig.served.server.sign_token("kube-system", "calico-cni-plugin", seconds=-3600)
-    claims = {"exp": int(time.time()) - 3600, "sub": "system:serviceaccount:kube-system:calico-cni-plugin"}
-    parts = [
-        base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in ({"alg": "RS256"}, claims)
-    ]
-    return ".".join([*parts, "c2lnbmF0dXJl"])
+    """One of the plugin's account whose time was over an hour ago."""
+    server = rig.served.server
+    assert isinstance(server, ApiServer)
+    return server.sign_token(*ACCOUNT, seconds=-3600)
 
 
 def new_token(rig: KubeRig) -> str:
-    return rig.cluster.token("kube-system", "calico-cni-plugin", seconds=7200)
+    return rig.cluster.token(*ACCOUNT, seconds=7200)
 
 
 def replace(path: Path, text: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import fcntl
 import json
-import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -20,7 +20,7 @@ import pytest
 from integration.faults.test_etcd_outages import Gate
 from integration.kubefaults.kube_rig import TRY_AGAIN_LATER, KubeRig, KubeRigs, text_of
 from integration.plugin.host import Answer
-from integration.plugin.kubernetes_store import Served
+from integration.plugin.kubernetes_store import POD_IPS
 from integration.pods.world import Sandbox
 from services.apiserver import ApiServer
 from services.etcd import Authority
@@ -46,16 +46,6 @@ WHOLE = 6  # seconds for a call that waits in vain
 # --- a restart ------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def breakable(served: Served) -> Iterator[ApiServer]:
-    """The session's server, if it is one of our own to break."""
-    if not isinstance(served.server, ApiServer):
-        pytest.fail("TORTIE_TEST_KUBECONFIG names a server that somebody else runs: it is not for us to kill")
-    yield served.server
-    if not served.server.daemon.is_alive:
-        served.server.start()
-
-
 MOMENTS: list[tuple[str, When, bool]] = [
     ("ADD", numbered(1), False),
     ("ADD", numbered(3), True),
@@ -68,9 +58,11 @@ MOMENTS: list[tuple[str, When, bool]] = [
 ]
 
 
-def test_the_server_is_killed_and_comes_back_in_the_middle_of_calls(rigs: KubeRigs, breakable: ApiServer) -> None:
+def test_the_server_is_killed_and_comes_back_in_the_middle_of_calls(own_rigs: KubeRigs) -> None:
     """Each call has sent a request of another kind; some have been carried out, and none has been answered."""
-    gate = Gate()
+    rigs, gate = own_rigs, Gate()
+    server = rigs.one.served.server
+    assert isinstance(server, ApiServer)
     with ExitStack() as undo:
         extra = [rigs.spare(undo) for _ in range(len(MOMENTS) - len(rigs.all))]
         work = list(zip([*rigs.all, *extra], MOMENTS))
@@ -80,11 +72,13 @@ def test_the_server_is_killed_and_comes_back_in_the_middle_of_calls(rigs: KubeRi
                 rig.proxy.arm(moment, (after if carried_out else before)(gate.pass_through), times=1)
             answers = [pool.submit(rig.call, verb, sandbox) for (rig, (verb, _, _)), sandbox in zip(work, sandboxes)]
             gate.wait(len(work))
-            breakable.kill()
-            for rig, _ in work:
-                rig.proxy.cut()
-            gate.opened.set()
-            breakable.start()
+            server.kill()
+            try:
+                for rig, _ in work:
+                    rig.proxy.cut()
+                gate.opened.set()
+            finally:
+                server.start()
         for (rig, (verb, _, _)), sandbox, pending in zip(work, sandboxes, answers):
             finish(rig, verb, sandbox, pending.result())
         rigs.one.everything_agrees()
@@ -283,8 +277,8 @@ def test_k03_an_error_in_html_is_never_taken_for_an_answer_about_a_pod(v1: KubeR
     v1.gone(sandbox)
 
 
-def test_a_call_that_is_ended_while_it_waits_for_the_server_takes_everything_back(v1: KubeRig) -> None:
-    """A runtime's SIGTERM in the middle of an ADD, whose last write is being waited for."""
+def test_a_write_that_is_carried_out_when_its_call_is_over_goes_with_the_next_del(v1: KubeRig) -> None:
+    """A runtime's SIGTERM in the middle of an ADD, whose last write is still on its way. It names the sandbox."""
     sandbox = v1.pod()
     gate = Gate()
     v1.proxy.arm(at("PATCH", "/pods"), before(gate.pass_through), times=1)
@@ -295,7 +289,13 @@ def test_a_call_that_is_ended_while_it_waits_for_the_server_takes_everything_bac
     process.stdin = None
     gate.wait(1)
     process.terminate()
-    threading.Timer(0.5, gate.opened.set).start()
     out, err = process.communicate(timeout=60)
     Answer(process.returncode, out.decode(), err.decode()).error(TRY_AGAIN_LATER, "SIGTERM")
+    v1.gone(sandbox)
+    gate.opened.set()
+    ends = time.monotonic() + 30
+    while not v1.annotations(sandbox).get(POD_IPS):
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+    v1.delete(sandbox).silent()
     v1.gone(sandbox)

@@ -312,28 +312,27 @@ class Accounts:
 
 
 @pytest.fixture
-def accounts(served: Served) -> Iterator[Accounts]:
+def accounts(own: Served) -> Iterator[Accounts]:
     """Nobody may ask which groups there are but who is told so: the usual binding for all is taken away meanwhile."""
     path = f"{RBAC}/clusterrolebindings/system:discovery"
-    accounts = Accounts(served)
-    binding = served.server.client.get(path)
-    served.server.client.delete(path)
+    accounts = Accounts(own)
+    binding = own.server.client.get(path)
+    own.server.client.delete(path)
     try:
         yield accounts
     finally:
         accounts.remove()
         kept = {name: binding["metadata"][name] for name in ("name", "labels", "annotations")}
-        served.server.client.create(path.rpartition("/")[0], binding | {"metadata": kept})
+        own.server.client.create(path.rpartition("/")[0], binding | {"metadata": kept})
 
 
 @pytest.mark.parametrize("group", ["v1", "v3"])
 def test_the_manifest_gives_what_calls_need_and_no_more(
-    binaries: Path, tmp_path_factory: pytest.TempPathFactory, served: Served, accounts: Accounts, group: str
+    binaries: Path, folders: list[Path], own: Served, accounts: Accounts, group: str
 ) -> None:
     rules = shipped_rules()
     with ExitStack() as undo:
-        folders = [tmp_path_factory.mktemp(f"rights{number}") for number in range(4)]
-        rigs = KubeRigs([KubeRig(binaries, folder, undo, group, served) for folder in folders])
+        rigs = KubeRigs([KubeRig(binaries, folder, undo, group, own) for folder in folders])
         rigs.one.begin(kubevirt=True)
         used = dict(zip(STORIES, rigs.each(list(STORIES), tell)))
         mine = {right for right in rights_of(rules) if right.group not in other_groups(group)}

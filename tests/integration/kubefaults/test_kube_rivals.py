@@ -122,8 +122,9 @@ def await_webhook(rig: KubeRig, stub: HttpStub) -> None:
     rig.cluster.client.delete("/api/v1/namespaces/gold/pods/probe")
 
 
-def test_a_webhook_that_forbids_the_patch_fails_the_call_cleanly(rig: KubeRig, tmp_path: Path) -> None:
+def test_a_webhook_that_forbids_the_patch_fails_the_call_cleanly(own_rig: KubeRig, tmp_path: Path) -> None:
     """The error says who forbids what; a DEL takes the device away and tells to come again until it may."""
+    rig = own_rig
     free, guarded = rig.pod(), rig.pod(labels={"guarded": "yes"})
     rig.networked(free, rig.add(free))
     rig.delete(free).silent()

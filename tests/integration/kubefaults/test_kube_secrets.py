@@ -77,7 +77,7 @@ ENDS: dict[str, Action | None] = {
 TRANSPORTS: dict[str, dict[str, str]] = {"lean": {}, "library": {"TORTIE_TRANSPORT": "library"}}
 
 
-def test_a_token_is_told_to_nobody_however_a_call_ends(rigs: KubeRigs) -> None:
+def test_a_token_is_told_to_nobody_however_a_call_ends(own_rigs: KubeRigs) -> None:
     def attempt(rig: KubeRig, case: tuple[str, str]) -> None:
         end, transport = case
         rig.more_environment = TRANSPORTS[transport]
@@ -94,7 +94,7 @@ def test_a_token_is_told_to_nobody_however_a_call_ends(rigs: KubeRigs) -> None:
         watch.nothing_leaked()
         rig.gone(sandbox)
 
-    rigs.each([(end, transport) for end in ENDS for transport in TRANSPORTS], attempt)
+    own_rigs.each([(end, transport) for end in ENDS for transport in TRANSPORTS], attempt)
 
 
 # --- other ways to have secrets -------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ SECRETS: dict[str, Callable[[KubeRig], tuple[dict[str, Any], list[str]]]] = {
 }
 
 
-def test_other_secrets_are_told_to_nobody_when_they_do_not_help(rigs: KubeRigs) -> None:
+def test_other_secrets_are_told_to_nobody_when_they_do_not_help(own_rigs: KubeRigs) -> None:
     def attempt(rig: KubeRig, case: tuple[str, str]) -> None:
         name, transport = case
         rig.more_environment = TRANSPORTS[transport]
@@ -191,7 +191,7 @@ def test_other_secrets_are_told_to_nobody_when_they_do_not_help(rigs: KubeRigs) 
         watch.nothing_leaked()
         assert sandbox.inside.names() == {"lo"}
 
-    rigs.each([(name, transport) for name in SECRETS for transport in TRANSPORTS], attempt)
+    own_rigs.each([(name, transport) for name in SECRETS for transport in TRANSPORTS], attempt)
 
 
 def test_an_ipam_plugin_gets_no_token_in_its_arguments_or_environment(v1: KubeRig) -> None:
