@@ -1,0 +1,126 @@
+"""What `make bench` makes of its figures, without timing anything, and that its floor does what the plan says."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PACKAGING = str(Path(__file__).resolve().parents[3] / "packaging")
+BARE = (0.5, 0.4, 0.6)  # milliseconds, milliseconds, MiB
+
+
+@pytest.fixture
+def modules() -> Iterator[Any]:
+    """`bench_results`, with `bench_process` and so on beside it; scripts of that folder import one another by name."""
+    sys.path.insert(0, PACKAGING)
+    try:
+        import bench_floor
+        import bench_growth
+        import bench_report
+        import bench_results
+
+        yield {"results": bench_results, "floor": bench_floor, "growth": bench_growth, "report": bench_report}
+    finally:
+        sys.path.remove(PACKAGING)
+
+
+def goals(results: Any) -> dict[str, bool | None]:
+    return {one.goal: one.met for one in results.verdicts()}
+
+
+def noted(modules: Any, verb: str, store: str, **walls: list[float]) -> Any:
+    results = modules["results"].Results()
+    for subject, taken in walls.items():
+        for wall in taken:
+            results.note(modules["results"].Case(verb, store), subject, modules["results"].Sample(wall, 1.0, 14.0))
+    return results
+
+
+def test_a_goal_is_judged_by_medians(modules: Any) -> None:
+    goal = "ADD on etcd with the executable at most 8 × the floor"
+    for executable, met in (([40, 40, 1], True), ([41, 41, 1], False)):
+        assert goals(noted(modules, "ADD", "etcd", floor=[5, 5, 900], executable=executable))[goal] is met
+
+
+def test_what_was_not_measured_is_neither_met_nor_missed(modules: Any) -> None:
+    verdicts = modules["results"].Results().verdicts()
+    assert {one.met for one in verdicts} == {None}
+    assert all(str(one).startswith("not measured") for one in verdicts)
+
+
+def test_a_start_is_compared_with_a_bare_process(modules: Any) -> None:
+    goal = "VERSION at most 15 ms longer than a bare static process"
+    assert goals(noted(modules, "VERSION", "", floor=[0.5], executable=[15.5]))[goal] is True
+    assert goals(noted(modules, "VERSION", "", floor=[0.5], executable=[15.6]))[goal] is False
+
+
+def test_a_burst_is_compared_call_by_call(modules: Any) -> None:
+    """The slow one may have fewer calls."""
+    results = modules["results"].Results()
+    burst = modules["results"].Burst
+    results.bursts = [burst("etcd", "library", "ADD", 25, 1, 10.0), burst("etcd", "executable", "ADD", 100, 16, 8.0)]
+    goal = "ADDs on etcd, 16 at a time, at least 5 × faster than library transports one at a time"
+    assert goals(results)[goal] is True
+    results.bursts[1] = results.bursts[1]._replace(seconds=8.1)
+    assert goals(results)[goal] is False
+
+
+def test_growth_is_between_the_first_and_the_last_point(modules: Any) -> None:
+    results, point = modules["results"].Results(), modules["results"].Growth
+    results.growth = [point("etcd", "blocks", more, add, 10, 5, 5) for more, add in ((0, 10), (1000, 90), (5000, 15))]
+    assert goals(results)["ADD and DEL on etcd cost no more with 5000 blocks"] is True
+    results.growth[-1] = results.growth[-1]._replace(add=15.1)
+    assert goals(results)["ADD and DEL on etcd cost no more with 5000 blocks"] is False
+
+
+def test_the_report_has_all_figures(modules: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = noted(modules, "ADD", "etcd", floor=[5, 5], executable=[40, 40])
+    results.growth = [modules["results"].Growth("etcd", "blocks", more, 40, 20, 5, 5) for more in (0, 1000)]
+    about = modules["report"].machine() | {"load_after": [0, 0, 0]}
+    modules["report"].write(results, {}, about, tmp_path)
+    whole = json.loads((tmp_path / "results.json").read_text())
+    assert [(one["subject"], one["wall_ms"], one.get("times_floor")) for one in whole["calls"]] == [
+        ("floor", 5, None),
+        ("executable", 40, 8),
+    ]
+    assert "met           ADD on etcd" in capsys.readouterr().out
+    for chart in ("calls.svg", "growth.svg"):
+        assert (tmp_path / chart).read_text().startswith("<svg ")
+
+
+def test_the_floor_does_what_the_plan_says(modules: Any, tmp_path: Path) -> None:
+    calls = modules["floor"].Floor("/floor", tmp_path).calls("/var/run/netns/n", 7)
+    words = list(calls["ADD"].words)
+    assert (tmp_path / "host7.batch").read_text().splitlines() == [
+        "link add calif7 address ee:ee:ee:ee:ee:ee txqueuelen 0 type veth peer name eth0 netns n",
+        "link set dev calif7 up",
+        "route add 10.63.0.7/32 dev calif7 scope link",
+    ]
+    assert (tmp_path / "pod7.batch").read_text().splitlines() == [
+        "link set dev eth0 up",
+        "route add 169.254.1.1/32 dev eth0 scope link",
+        "route add 0.0.0.0/0 via 169.254.1.1 dev eth0 scope global",
+        "address add 10.63.0.7/32 dev eth0",
+    ]
+    written = [(words[at + 1], words[at + 2]) for at, word in enumerate(words) if word == "write"]
+    assert ("/proc/sys/net/ipv4/conf/calif7/proxy_arp", "1") in written
+    assert written[-1] == ("/proc/sys/net/ipv4/ip_forward", "0")
+    assert words.index("enter") < words.index(str(tmp_path / "pod7.batch"))
+
+
+@pytest.mark.parametrize("kind", ["blocks", "nodes", "pods", "handles"])
+def test_grown_clusters_have_records_that_can_be_read(modules: Any, kind: str) -> None:
+    from adapters.records.keys import parse_key
+    from adapters.records.codec import decode
+
+    records = dict(modules["growth"].records(kind, 130))
+    for key, text in records.items():
+        parsed = parse_key(key)
+        assert parsed is not None, key
+        decode(parsed, text)
+    assert len(records) == {"blocks": 390, "nodes": 130, "pods": 130 * 2 + 3 * 2, "handles": 130}[kind]
