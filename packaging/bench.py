@@ -18,7 +18,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import statistics
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -248,6 +250,7 @@ def main() -> None:
     asked.rounds = asked.rounds or (5 if asked.quick else 50)
     if os.geteuid() != 0:
         raise SystemExit("`make bench` NEEDS ROOT: it makes network namespaces. Nothing was run.")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))  # so that servers and namespaces go, too
     run(asked)
 
 
