@@ -109,7 +109,8 @@ def state(netns: str) -> dict[str, Any]:
             setting = step.action.path.replace(name, "HOST")
             found[setting] = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     for side, link in ((HOST, host), (POD, pod)):
-        found |= {f"{side} {what}": link.get(what) for what in ("flags", "mtu", "txqlen", "qdisc")}
+        found |= {f"{side} {what}": link.get(what) for what in ("mtu", "txqlen", "qdisc")}
+        found[f"{side} is up"] = "UP" in link["flags"]  # whether there is a carrier comes later
     found["mac"] = host["address"]
     found["addresses"] = [(one["scope"], one["prefixlen"]) for one in pod["addr_info"] if one["family"] == "inet"]
     found["routes"] = _show(*inside, "route")
