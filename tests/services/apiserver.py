@@ -23,6 +23,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -36,7 +37,7 @@ LONGEST_START = 90.0
 ROOT = Path(__file__).resolve().parents[2]
 _ISSUER = "https://kubernetes.default.svc"
 _MEMORY = Path("/dev/shm")
-_FOUND_EMPTY: set[str] = set()
+_USERS: Counter[str] = Counter()  # of named servers, by URL
 # Of the controller manager only what tests rely on. Others would end pods on nodes without a kubelet.
 _CONTROLLERS = "serviceaccount-controller,namespace-controller,garbage-collector-controller"
 
@@ -256,8 +257,8 @@ class ApiServer(KubernetesServer):
 def shared_apiserver(*, controller_manager: bool = False) -> Iterator[KubernetesServer]:
     """A server for tests that only need one: the one that is named, else one of our own.
 
-    A named server must have no object of Calico's when this process first gets it, so that nobody's cluster is lost by
-    a wrong variable.
+    A named server must have no object of Calico's when nothing else in this process uses it, so that nobody's
+    cluster is lost by a wrong variable.
     """
     named = os.environ.get("TORTIE_TEST_KUBECONFIG", "")
     if not named:
@@ -265,15 +266,16 @@ def shared_apiserver(*, controller_manager: bool = False) -> Iterator[Kubernetes
             yield own
         return
     with from_kubeconfig(Path(named)) as server:
-        if server.url not in _FOUND_EMPTY and (found := server.cluster.calico()):
+        if not _USERS[server.url] and (found := server.cluster.calico()):
             raise RuntimeError(
                 f"TORTIE_TEST_KUBECONFIG: {server.url} has {len(found)} objects of Calico's. Tests would delete them"
             )
-        _FOUND_EMPTY.add(server.url)
+        _USERS[server.url] += 1
         try:
             yield server
         finally:
             server.cluster.clear()
+            _USERS[server.url] -= 1
 
 
 def _folder() -> Path | None:
