@@ -66,14 +66,14 @@ def server() -> Iterator[EtcdServer | None]:
 
 
 @pytest.fixture(scope="session", params=["v1", "v3"] if STORE == "kubernetes" else None)
-def kind(request: pytest.FixtureRequest) -> str:
+def api_group(request: pytest.FixtureRequest) -> str:
     """The group of Calico's resources, where tests run on Kubernetes. All suites' tests of one are run together."""
     return getattr(request, "param", "")
 
 
 @pytest.fixture
 def bare_host(
-    binaries: Path, server: EtcdServer | None, kind: str, tmp_path: Path, request: pytest.FixtureRequest
+    binaries: Path, server: EtcdServer | None, api_group: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[Host]:
     """A host with an empty datastore, or without a datastore file."""
     with ExitStack() as undo:
@@ -82,10 +82,10 @@ def bare_host(
             proxy = undo.enter_context(TcpProxy(server.port, host=server.host, netns=host.net.path, port=23790))
             host.store = EtcdRecords(server, proxy.port)
             host.store.begin()
-        elif kind:
+        elif api_group:
             served: Served = request.getfixturevalue("served")
             proxy = undo.enter_context(TcpProxy(served.port, host=served.host, netns=host.net.path))
-            host.store = KubernetesRecords(served, kind, served.kubeconfig(tmp_path / "kubeconfig", proxy.port))
+            host.store = KubernetesRecords(served, api_group, served.kubeconfig(tmp_path / "kubeconfig", proxy.port))
             host.store.begin()
         yield host
 
