@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 pytest.register_assert_rewrite(
-    "integration.plugin.host", "integration.plugin.store", "integration.pods.world", "integration.kubefaults.kube_rig"
+    *("integration.plugin.host", "integration.plugin.store", "integration.pods.world"),
+    *(f"integration.kubefaults.{name}" for name in ("kube_rig", "stories", "api_forms")),
 )
 
 from integration.kubefaults.kube_rig import KubeRig, KubeRigs  # noqa: E402 - so that their assertions say what they saw

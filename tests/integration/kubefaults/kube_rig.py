@@ -69,7 +69,7 @@ class KubeRig(PodHost):
     def new_node(self) -> str:
         """Calls are made on a node from now on that has no block."""
         self.node = f"node-{next(_NUMBERS)}"
-        self.cluster.add_node(self.node)
+        self.cluster.add_node(self.node, labels={"name": self.node})
         return self.node
 
     def pod(self, name: str = "", **more: Any) -> Sandbox:  # type: ignore[override]  # everything is in one namespace

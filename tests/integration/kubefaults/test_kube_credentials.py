@@ -19,7 +19,8 @@ import pytest
 from integration.kubefaults.kube_rig import TRY_AGAIN_LATER, KubeRig, KubeRigs
 from integration.plugin.kubernetes_store import ACCOUNT
 from services.apiserver import ApiServer
-from services.kube_proxy import Asked, Exchange, answer, relay, status
+from services.kube_proxy import Asked, Exchange, relay
+from services.request_faults import answer, status
 
 FAST = 5.0  # seconds for an error about credentials, on a machine that has other things to do
 LIBRARY = {"TORTIE_TRANSPORT": "library"}

@@ -17,9 +17,8 @@ import pytest
 
 from integration.kubefaults.kube_rig import TRY_AGAIN_LATER, KubeRig, KubeRigs
 from integration.pods.world import Sandbox
-from services.kube_proxy import (
-    Action,
-    Asked,
+from services.kube_proxy import Action, Asked
+from services.request_faults import (
     answer,
     close_when_idle,
     from_number,

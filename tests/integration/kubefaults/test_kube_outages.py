@@ -24,21 +24,8 @@ from integration.plugin.kubernetes_store import POD_IPS
 from integration.pods.world import Sandbox
 from services.apiserver import ApiServer
 from services.etcd import Authority
-from services.kube_proxy import (
-    Action,
-    Exchange,
-    When,
-    after,
-    answer,
-    at,
-    before,
-    delay,
-    every,
-    numbered,
-    page,
-    stall,
-    status,
-)
+from services.kube_proxy import Action, Exchange, When
+from services.request_faults import after, answer, at, before, delay, every, numbered, page, stall, status
 
 DELS_TIME = 10.0  # seconds
 WHOLE = 6  # seconds for a call that waits in vain

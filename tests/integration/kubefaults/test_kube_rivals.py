@@ -17,7 +17,7 @@ from integration.kubefaults.test_kube_faults import RACES
 from integration.plugin.kubernetes_store import POD_IPS
 from services.etcd import Authority
 from services.http_stub import Asked, HttpStub, reply
-from services.kube_proxy import answer, at, before, status
+from services.request_faults import answer, at, before, status
 
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 TO_POD = at("PATCH", "/pods/")

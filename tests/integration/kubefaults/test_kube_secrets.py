@@ -16,7 +16,8 @@ from integration.kubefaults.kube_rig import KubeRig, KubeRigs
 from integration.kubefaults.test_kube_credentials import expired_token
 from integration.plugin.host import PLUGINS
 from services.etcd import Authority
-from services.kube_proxy import Action, answer, at, before, every, page, reset, status
+from services.kube_proxy import Action
+from services.request_faults import answer, at, before, every, page, reset, status
 
 PASSWORD = "p1anted-passw0rd"  # noqa: S105 - nobody's
 
