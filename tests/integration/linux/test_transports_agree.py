@@ -70,16 +70,17 @@ def _kernel(world, netns, host):
 
 
 def _wait_for_carrier(world, netns, host):
-    """The kernel tells of it a little later."""
+    """The kernel tells of it a little later, and only then gives each end a link-local address and looks for doubles
+    of it. When that is over the last routes are there.
+    """
     for _ in range(500):
-        if (
-            world.show(HOST, "link", "show", "dev", host)[0]["operstate"]
-            == "UP"
-            == world.show(netns, "link")[-1]["operstate"]
-        ):
+        ends = [*world.show(HOST, "addr", "show", "dev", host), world.show(netns, "addr")[-1]]
+        local = [[info for info in end["addr_info"] if info["scope"] == "link"] for end in ends]
+        waiting = [info for end in ends for info in end["addr_info"] if info.get("tentative")]
+        if all(end["operstate"] == "UP" for end in ends) and all(local) and not waiting:
             return
-        time.sleep(0.01)
-    raise AssertionError("the pair is not up after five seconds")
+        time.sleep(0.02)
+    raise AssertionError("the pair has not settled after ten seconds")
 
 
 @pytest.mark.parametrize(
