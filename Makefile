@@ -34,11 +34,10 @@ TRY = TORTIE_BIN=$(TESTED) $(PYTEST) $(PARALLEL) loadfile
 UT_EMBEDDED := $(ONLY_DIST) tests/integration/plugin tests/integration/bridge
 # What shows each kind of transport at work, for the bundle to run on both: netlink, etcd, Kubernetes, gRPC.
 TRANSPORTS := lean library
-UT_TRANSPORTS := tests/integration/etcd tests/integration/bridge/test_bridge_plugin.py \
-  $(patsubst %,tests/integration/plugin/test_%.py,golden_replay network_plugin grpc_dataplane killed_leaves_no_file) \
-  tests/integration/pods/test_pods_golden.py
-UT_TRANSPORTS_KDD := tests/integration/pods/test_pods_golden.py tests/integration/kubevirt/test_machines_golden.py \
-  tests/integration/pods/test_pods_wishes.py
+UT_TRANSPORTS := tests/integration/pods/test_pods_golden.py \
+  tests/integration/bridge/test_bridge_plugin.py::test_on_either_netlink_transport \
+  $(patsubst %,tests/integration/plugin/test_%.py,golden_replay network_plugin grpc_dataplane killed_leaves_no_file)
+UT_TRANSPORTS_KDD := tests/integration/pods/test_pods_golden.py tests/integration/kubevirt/test_machines_golden.py
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:

@@ -74,7 +74,7 @@ find_tools() { # who asks
     [ ${#missing[@]} = 0 ] || apt_install "${missing[@]}"
 }
 
-# What packaging/dist_runtime.py calls; it says itself what else it needs.
+# What packaging/dist_runtime.py calls (it says itself what else it needs), and tests of the executable.
 find_compiler() { # who asks
     local missing=()
     command -v gcc >/dev/null || missing+=(gcc)
@@ -82,9 +82,10 @@ find_compiler() { # who asks
     command -v dpkg-source >/dev/null || missing+=(dpkg-dev)
     command -v perl >/dev/null || missing+=(perl)
     command -v tclsh >/dev/null || missing+=(tcl)
+    command -v strace >/dev/null || missing+=(strace)
     [ -d /usr/include/linux ] || missing+=(linux-libc-dev)
     [ ${#missing[@]} = 0 ] || {
-        say "$1 needs a compiler"
+        say "$1 needs a compiler and its like"
         apt_install "${missing[@]}"
     }
 }
