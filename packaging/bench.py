@@ -223,16 +223,18 @@ def run(asked: argparse.Namespace) -> None:
         print(f"{asked.rounds} rounds of {', '.join(one.name for one in bench.subjects)} and the floor", flush=True)
         stores = bench.stores([one for one in found if one in asked.stores.split(",")])
         bench.compare_floor(stores[0])
-        for part in PARTS[:3]:
-            if part in asked.only.split(","):
-                began = time.monotonic()
-                getattr(bench, part)(stores)
-                print(f"  {part}: {time.monotonic() - began:.0f} s", flush=True)
-        bridge = {}
-        if "bridge" in asked.only.split(","):
-            bridge = bridges(bench.starter, bench.own.folder, bench.places, asked.rounds)
-        about |= {"rounds": asked.rounds, "load_after": list(os.getloadavg())}
-        write(bench.results, bridge, about, asked.output)
+        bridge: dict[str, list[Sample]] = {}
+        try:
+            for part in PARTS[:3]:
+                if part in asked.only.split(","):
+                    began = time.monotonic()
+                    getattr(bench, part)(stores)
+                    print(f"  {part}: {time.monotonic() - began:.0f} s", flush=True)
+            if "bridge" in asked.only.split(","):
+                bridge = bridges(bench.starter, bench.own.folder, bench.places, asked.rounds)
+        finally:  # what there is, also of a run that was ended early
+            about |= {"rounds": asked.rounds, "load_after": list(os.getloadavg())}
+            write(bench.results, bridge, about, asked.output)
 
 
 def main() -> None:
