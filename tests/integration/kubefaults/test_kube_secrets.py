@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from integration.faults.test_etcd_outages import Gate
 from integration.kubefaults.kube_rig import KubeRig, KubeRigs
 from integration.kubefaults.test_kube_credentials import expired_token
@@ -78,9 +80,9 @@ ENDS: dict[str, Action | None] = {
 TRANSPORTS: dict[str, dict[str, str]] = {"lean": {}, "library": {"TORTIE_TRANSPORT": "library"}}
 
 
-def test_a_token_is_told_to_nobody_however_a_call_ends(own_rigs: KubeRigs) -> None:
-    def attempt(rig: KubeRig, case: tuple[str, str]) -> None:
-        end, transport = case
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_token_is_told_to_nobody_however_a_call_ends(own_rigs: KubeRigs, transport: str) -> None:
+    def attempt(rig: KubeRig, end: str) -> None:
         rig.more_environment = TRANSPORTS[transport]
         watch = Watch(rig, rig.served.token)
         sandbox = rig.pod()
@@ -95,7 +97,7 @@ def test_a_token_is_told_to_nobody_however_a_call_ends(own_rigs: KubeRigs) -> No
         watch.nothing_leaked()
         rig.gone(sandbox)
 
-    own_rigs.each([(end, transport) for end in ENDS for transport in TRANSPORTS], attempt)
+    own_rigs.each(list(ENDS), attempt)
 
 
 # --- other ways to have secrets -------------------------------------------------------------------------------------
@@ -178,9 +180,9 @@ SECRETS: dict[str, Callable[[KubeRig], tuple[dict[str, Any], list[str]]]] = {
 }
 
 
-def test_other_secrets_are_told_to_nobody_when_they_do_not_help(own_rigs: KubeRigs) -> None:
-    def attempt(rig: KubeRig, case: tuple[str, str]) -> None:
-        name, transport = case
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_other_secrets_are_told_to_nobody_when_they_do_not_help(own_rigs: KubeRigs, transport: str) -> None:
+    def attempt(rig: KubeRig, name: str) -> None:
         rig.more_environment = TRANSPORTS[transport]
         more, secrets = SECRETS[name](rig)
         watch = Watch(rig, *secrets)
@@ -192,7 +194,7 @@ def test_other_secrets_are_told_to_nobody_when_they_do_not_help(own_rigs: KubeRi
         watch.nothing_leaked()
         assert sandbox.inside.names() == {"lo"}
 
-    own_rigs.each([(name, transport) for name in SECRETS for transport in TRANSPORTS], attempt)
+    own_rigs.each(list(SECRETS), attempt)
 
 
 def test_an_ipam_plugin_gets_no_token_in_its_arguments_or_environment(v1: KubeRig) -> None:
