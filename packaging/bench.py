@@ -53,7 +53,8 @@ from bench_world import (
 PARTS = ("cold", "bursts", "growth", "bridge")
 AT_ONCE = (1, 16)
 SANDBOXES = 100
-POINTS = (0, 1000, 5000)
+POINTS = {"pods": (0, 250, 1000)}  # a node may own 20 blocks of 64 addresses
+OTHER_POINTS = (0, 1000, 5000)
 
 
 class Bench:
@@ -161,8 +162,9 @@ class Bench:
     def growth(self, stores: list[Store]) -> None:
         from bench_growth import KINDS, fill_etcd, fill_sqlite
 
-        rounds, points = max(3, self.asked.rounds // 3), POINTS[: 2 if self.asked.quick else 3]
+        rounds, most = max(3, self.asked.rounds // 3), 2 if self.asked.quick else 3
         for kind in KINDS:
+            points = POINTS.get(kind, OTHER_POINTS)[:most]
             grown = {}
             for count in points:
                 name = f"{kind}{count}"
@@ -180,7 +182,9 @@ class Bench:
             from integration.kubefaults.crowd import Crowd  # type: ignore[import-not-found]  # in tests
 
             with Crowd(self.kubernetes, GROUP) as crowd:
-                for before, count in pairwise((-1, *points)):  # one server: one after the other, beside the floor
+                for before, count in pairwise(
+                    (-1, *OTHER_POINTS[:most])
+                ):  # one server: one after the other, beside the floor
                     if before >= 0:
                         crowd.fill(count)
                     self._compare("blocks", {count: stores[-1]}, rounds)
