@@ -135,17 +135,20 @@ def _number(connection: Connection, question: str) -> int:
 
 
 def _check_layout(connection: Connection, path: str, *, create: bool) -> None:
-    layout = _number(connection, "PRAGMA user_version")
-    application = _number(connection, "PRAGMA application_id")
-    if layout == 0 and application == 0 and _number(connection, "SELECT count(*) FROM sqlite_master") == 0:
-        if not create:
-            raise Unavailable(f"datastore {path}: the file is empty; `tortie init` fills it")
-        _lay_out(connection)
-        return
+    """Asked twice, because another process may lay the file out between two of the questions."""
+    for _ in range(2):
+        layout = _number(connection, "PRAGMA user_version")
+        application = _number(connection, "PRAGMA application_id")
+        if layout == 0 and application == 0 and _number(connection, "SELECT count(*) FROM sqlite_master") == 0:
+            if not create:
+                raise Unavailable(f"datastore {path}: the file is empty; `tortie init` fills it")
+            _lay_out(connection)
+            return
+        if (application, layout) == (APPLICATION_ID, LAYOUT):
+            return
     if application != APPLICATION_ID:
         raise Unavailable(f"datastore {path}: the database belongs to another program")
-    if layout != LAYOUT:
-        raise Unavailable(f"datastore {path}: its layout has version {layout}, this program knows version {LAYOUT}")
+    raise Unavailable(f"datastore {path}: its layout has version {layout}, this program knows version {LAYOUT}")
 
 
 def _lay_out(connection: Connection) -> None:
