@@ -22,7 +22,6 @@ from integration.plugin.mortal import all_at_once
 from integration.plugin.store import Store
 
 KILLED, AT_ONCE = 100, 4
-LATEST = 0.2  # seconds of a call's life
 LOG = "/var/log/calico/cni/cni.log"
 USUAL = {"log_file_path": LOG, "log_level": "debug", "ipam_lock_file": None}  # as on everybody's nodes
 PREPARE = """
@@ -97,11 +96,23 @@ def kill_one(host: Host, view: View, container: Container, moment: float) -> int
     return code
 
 
+def typical_life(host: Host, view: View, container: Container) -> float:
+    """Seconds that an ADD takes here while nothing else runs."""
+    host.add(container, through=view.through, **USUAL).result()
+    host.delete(container, through=view.through, **USUAL).silent()
+    began = time.monotonic()
+    host.add(container, through=view.through, **USUAL).result()
+    life = time.monotonic() - began
+    host.delete(container, through=view.through, **USUAL).silent()
+    return life
+
+
 def test_a_hundred_killed_adds_leave_no_file(host: Host, containers: list[Container], view: View) -> None:
     """P05: but for the log and the lock, whose content says nothing, and the embedded datastore."""
     seed = random.randrange(2**32)
     chance = random.Random(seed)
-    plans = [(containers[number % len(containers)], chance.uniform(0, LATEST)) for number in range(KILLED)]
+    latest = typical_life(host, view, containers[0]) * 2
+    plans = [(containers[number % len(containers)], chance.uniform(0, latest)) for number in range(KILLED)]
     ended = all_at_once(lambda plan: kill_one(host, view, *plan), plans, AT_ONCE)
     assert ended.count(-signal.SIGKILL) > KILLED // 10, (seed, ended)
     for container in containers:  # the next call finds its way, and takes the datastore's journal in
