@@ -14,7 +14,8 @@ from itertools import count
 import pytest
 
 from integration.kubevirt.machines import Launcher, MachineHost
-from services.kube_proxy import KubeProxy, after
+from services.kube_proxy import KubeProxy
+from services.request_faults import after
 
 pytestmark = pytest.mark.parametrize("kind", ["v1"], indirect=True)  # one group is enough
 
