@@ -5,6 +5,7 @@ Invariant: new settings are taken as a whole, or not at all.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from time import monotonic, sleep
 
 from adapters.kubernetes.pace import Pace
@@ -57,9 +58,9 @@ class RenewingTransport(Transport):
         query = "&".join([f"{_encoded(name)}={_encoded(value)}" for name, value in request.query])
         return self._settings.server.prefix + request.path + (f"?{query}" if query else "")
 
+    @abstractmethod
     def _exchange(self, requests: Sequence[Request], ends: float) -> list[Answer]:
         """Until `ends`, on the monotonic clock."""
-        raise NotImplementedError
 
 
 def seconds_left(server: str, ends: float, *, harmless: bool) -> float:
