@@ -45,7 +45,7 @@ _ODD = {
 def parse_yaml(text: str) -> Json:
     """YamlError `line 3: …` for what is not understood. JSON is YAML, too. An empty text is None."""
     text = text.removeprefix("\ufeff")
-    if text.lstrip().startswith("{"):
+    if text.lstrip(" \t\r\n").startswith("{"):
         try:
             return parse_json(text)
         except JsonError:
@@ -127,7 +127,7 @@ class _Document:
                 self._at += 1
                 found.append(self._node(indent + 1) if self._more() and self._indent() > indent else None)
                 continue
-            column = indent + 1 + len(rest) - len(rest.lstrip())
+            column = indent + 1 + len(rest) - len(rest.lstrip(" \t"))
             if "\t" in line[:column]:
                 raise self._error("a tab in the indentation")
             if line[column] in "|>":
@@ -146,7 +146,7 @@ class _Document:
             end = end_of_key(line, indent)
             if end <= indent:
                 raise self._error("a key was expected here, and a colon after it")
-            key = self._key(line[indent:end].rstrip())
+            key = self._key(line[indent:end].rstrip(" \t"))
             if key in found:
                 raise self._error("a key that is there already")
             found[key] = self._member(end + 1, indent)
@@ -171,7 +171,7 @@ class _Document:
             if deeper > indent:
                 return self._node(indent + 1)
             return self._sequence(indent) if deeper == indent and _is_item(self._lines[self._at], indent) else None
-        column += len(rest) - len(rest.lstrip())
+        column += len(rest) - len(rest.lstrip(" \t"))
         if self._lines[self._at][column] in "|>":
             return self._block(column, indent)
         return self._inline(column, indent)
@@ -198,7 +198,7 @@ class _Document:
         pieces = [text]
         self._at += 1
         while not commented and self._at < len(self._lines) and continued(self._lines[self._at], indent):
-            text, commented = without_comment(self._lines[self._at].strip())
+            text, commented = without_comment(self._lines[self._at].strip(" \t"))
             if colon_at(text, 0) >= 0:
                 raise self._error("a key cannot be here")
             pieces.append(text)
@@ -207,7 +207,7 @@ class _Document:
 
     def _refuse_odd(self, column: int) -> None:
         first, second = self._lines[self._at][column], self._lines[self._at][column + 1 : column + 2]
-        if first in "?-:" and second.strip() and second not in ",[]{}":
+        if first in "?-:" and second.strip(" \t") and second not in ",[]{}":
             return  # a text may begin like this
         if first in _ODD:
             raise self._error(f"{_ODD[first]} is not understood")
@@ -231,7 +231,7 @@ class _Document:
         """A text without quotes in a flow collection."""
         line = self._lines[self._at]
         end = _end_of_flow_scalar(line, column)
-        text = line[column:end].rstrip()
+        text = line[column:end].rstrip(" \t")
         if not text or text[0] in ":#" or "? " in f"{text} ":
             raise self._error("a text here needs quotes")
         return text, end
@@ -289,7 +289,7 @@ class _Document:
             line = self._lines[self._at]
             rest = line[column:]
             if not is_blank(rest, after=line[column - 1] if column else " "):
-                return column + len(rest) - len(rest.lstrip())
+                return column + len(rest) - len(rest.lstrip(" \t"))
             self._at, column = self._at + 1, 0
             if self._at >= len(self._lines) or is_marker(self._lines[self._at]):
                 raise self._error("the end of a value is missing")

@@ -59,6 +59,11 @@ values = st.recursive(
 documents = st.dictionaries(keys, values, max_size=4)
 
 
+def test_only_blanks_and_tabs_are_space():
+    """A no-break space is a letter like any other to YAML, if not to Python."""
+    assert parse_yaml("a: \xa0\n") == {"a": "\xa0"}
+
+
 @given(
     documents,
     st.sampled_from([yaml.SafeDumper, IndentedLists]),
