@@ -161,10 +161,15 @@ class Blocks(Listing[Block]):
 
 
 class Affinities(Listing[Affinity]):
-    """Affinities of one owner (or of all owners of that kind: name ""), of one IP version or both."""
+    """Affinities of one owner (or of all owners of that kind: name ""), of one IP version or both.
+
+    `may_lag`: an answer that was true some time ago will do, if it is cheaper. Whoever says so reads what an affinity
+    leads to before acting on it, and lists again before taking a missing one for not there.
+    """
 
     owner: Owner
     version: int | None = None
+    may_lag: bool = False
 
 
 class Handles(Listing[Handle]):
@@ -213,8 +218,8 @@ class Datastore(ABC):
     """All verbs may raise `Unavailable` (`Expired` past the deadline) and `Unauthorized`."""
 
     lists_in_one_go = True
-    """Whether a listing of any length is one round trip. Where it is not, callers look first where they expect a
-    record to be, and list only if it is not there.
+    """Whether a listing of any length is one round trip, and of now. Where it is not, callers look first where they
+    expect a record to be, make do with a listing that lags, and ask for all there is now only if that is not enough.
     """
 
     @overload

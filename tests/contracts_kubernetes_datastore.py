@@ -5,6 +5,7 @@ Derive a class named `Test…`; see `contracts_kubernetes_pods.OnKubernetes` for
 
 from __future__ import annotations
 
+import time
 import uuid
 
 import pytest
@@ -175,6 +176,16 @@ class KubernetesDatastoreContract(OnKubernetes, RecordContract):
         assert listed(Owner("virtual", "node-a")) == []
         assert listed(Owner("host", ""), 4) == [(HOST_A, V4_BLOCK), (HOST_AB, V4_BLOCK)]
         assert len(listed(Owner("host", ""))) == 4
+
+    def test_a_listing_that_may_lag_shows_before_long_what_the_other_shows_at_once(self, store):
+        for owner in (HOST_AB, HOST_A):
+            for cidr in (V6_BLOCK, V4_BLOCK):
+                store.create(AffinityKey(owner, cidr), Affinity("confirmed"), SOON)
+        now = store.list(Affinities(HOST_A, 4), SOON)
+        assert [one.key.cidr for one in now] == [V4_BLOCK]
+        until = time.monotonic() + 20
+        while store.list(Affinities(HOST_A, 4, may_lag=True), SOON) != now:
+            assert time.monotonic() < until
 
     def test_affinities_carry_the_labels_by_which_they_are_listed_through_every_change(self, store, client, root):
         """DATASTORE G.5: a PUT replaces metadata."""

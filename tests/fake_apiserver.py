@@ -191,6 +191,8 @@ class FakeApiserver:
             and _selected(held, query.get("labelSelector", ""))
         ]
         token = query.get("continue", "")
+        if token and "resourceVersion" in query:
+            raise Failure(400, "BadRequest", "specifying resource version is not allowed when using continue")
         if token and not token.startswith(f"{self._versions}/") and self.tokens_expire:
             raise Failure(410, "Expired", _OLD_LIST)
         begin = int(token.partition("/")[2]) if token else 0

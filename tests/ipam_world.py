@@ -66,12 +66,19 @@ def call_of(container: str, node: str, verb: str = "ADD", address: str = "", **i
 
 
 class World:
-    """`store` is shared; each call gets a runtime of its own over whatever view of the store it is given."""
+    """`store` is shared; each call gets a runtime of its own over whatever view of the store it is given.
 
-    def __init__(self, *, strict: bool = False, cooldown: int = 0) -> None:
+    `paged`: listings go page by page, so those that may lag are asked for; until `stand_still` they show an empty
+    cluster.
+    """
+
+    def __init__(self, *, strict: bool = False, cooldown: int = 0, paged: bool = False) -> None:
         self._checked = -1
         self.clock = MemoryClock()
         self.store = MemoryDatastore(self.clock)
+        self.store.lists_in_one_go = not paged
+        if paged:
+            self.store.lag = self.store.snapshot()
         for node in NODES:
             self.store.create(NodeKey(node), Node(Metadata(node)), NEVER)
         self.store.create(IPPoolKey("p4"), Pool(Metadata("p4"), str(POOL), 30), NEVER)
@@ -157,6 +164,11 @@ class World:
     def make_strict(self, store=None, *, strict: bool) -> None:
         work = self.work(store)
         set_config(work, get_config(work).replace(strict_affinity=strict))
+
+    def stand_still(self) -> None:
+        """From now on listings that may lag show what is there now."""
+        if not self.store.lists_in_one_go:
+            self.store.lag = self.store.snapshot()
 
     # --- what must hold ---
 

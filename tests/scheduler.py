@@ -114,6 +114,7 @@ class _Observed(Datastore):
     """The shared store as one process sees it."""
 
     def __init__(self, store: Datastore, schedule: Schedule, process: Process) -> None:
+        self.lists_in_one_go = store.lists_in_one_go
         self._store = store
         self._schedule = schedule
         self._process = process

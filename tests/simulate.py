@@ -70,6 +70,8 @@ def body_of(world: World, asked: tuple[str, str, str, bool]):
 def run_schedule(world: World, before, asked, choose, fate) -> tuple[Schedule, list[Process]]:
     """All that is asked at once; the answers given must fit it."""
     alive = settle(world, before)
+    if choose(2):
+        world.stand_still()
     processes = [
         Process(f"{number} {one[0]} {one[1]} on {one[2]}", body_of(world, one)) for number, one in enumerate(asked)
     ]
@@ -190,7 +192,7 @@ def main() -> int:
         if done and done % 1000 == 0:
             print(f"{done} schedules, {done / (time.monotonic() - started):.0f} a second", file=sys.stderr, flush=True)
         try:
-            schedule, processes = random_run(seed, World(strict=seed % 3 == 0))
+            schedule, processes = random_run(seed, World(strict=seed % 3 == 0, paged=seed % 4 == 0))
         except AssertionError as error:
             print(f"seed {seed}: {error}")
             return 1

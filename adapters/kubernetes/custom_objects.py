@@ -74,8 +74,9 @@ class CustomObjects(Family):
         group = self._groups.choose(deadline)
         if isinstance(need, Key):
             return (one(object_path(need, group)),)
-        labels = affinity_selector(need) if isinstance(need, Affinities) else ""
-        return (all_of(collection_path(need, group), labels),)
+        if isinstance(need, Affinities):
+            return (all_of(collection_path(need, group), affinity_selector(need), may_lag=need.may_lag),)
+        return (all_of(collection_path(need, group)),)
 
     def answer(self, need: Need[Any], found: list[Found], deadline: Deadline) -> Any:
         (objects,) = found

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Found: TypeAlias = Object | list[Object] | None
 
 PAGE = "500"
+_ANY_AGE = ("resourceVersion", "0")
 
 
 def one(path: str) -> Request:
@@ -33,13 +34,19 @@ def one(path: str) -> Request:
     return Request("GET", path)
 
 
-def all_of(path: str, labels: str = "") -> Request:
+def all_of(path: str, labels: str = "", *, may_lag: bool = False) -> Request:
     """Asks for the objects of a collection that have the labels: answered with a list, in the order of names.
 
-    A collection that the server does not have is empty.
+    A collection that the server does not have is empty. `may_lag`: what the server remembers will do. To be up to date
+    a server over an etcd that cannot tell it so (before 3.4.31 or 3.5.13) reads the whole collection, however few have
+    the labels.
     """
-    query = (("limit", PAGE),)
-    return Request("GET", path, (("labelSelector", labels), *query) if labels else query)
+    query = [("limit", PAGE)]
+    if labels:
+        query.insert(0, ("labelSelector", labels))
+    if may_lag:
+        query.append(_ANY_AGE)
+    return Request("GET", path, tuple(query))
 
 
 def read_objects(api: Api, requests: Sequence[Request], deadline: Deadline) -> list[Found]:
@@ -88,4 +95,5 @@ class _Collection(_Single):
         self._objects += [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
         token = metadata.get("continue") if isinstance(metadata, dict) else None
         if isinstance(token, str) and token:
-            self.next = self._first.replace(query=(*self._first.query, ("continue", token)))
+            asked_first = [pair for pair in self._first.query if pair != _ANY_AGE]  # the token has an age already
+            self.next = self._first.replace(query=(*asked_first, ("continue", token)))

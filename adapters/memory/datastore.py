@@ -13,6 +13,7 @@ from _thread import get_ident
 
 from adapters.records.keys import key_text, parse_key
 from adapters.records.text_store import TextStore
+from ports.datastore import Affinities
 from ports.errors import AlreadyExists, Conflict, Missing
 
 TYPE_CHECKING = False
@@ -50,12 +51,14 @@ class MemoryDatastore(TextStore):
     `before` runs first: raise to make the store fail, or write to it to be a rival that comes between.
     `after` runs when the verb has happened: raise to lose its answer.
     Verbs that a hook itself uses call no hooks and are not counted. `calls` counts how often each verb was asked for.
+    `lag` is what listings that may lag are answered from (None: from what is there now).
     """
 
     def __init__(self, clock: Clock, new_uid: Callable[[], str] | None = None) -> None:
         super().__init__("the datastore", clock, new_uid or numbered_uids())
         self.before: Hook = _nothing
         self.after: Hook = _nothing
+        self.lag: Snapshot | None = None
         self.calls: dict[str, int] = {}
         self._in_hook: set[int] = set()  # threads; a scheduler may switch threads inside a hook
         self._texts: dict[str, tuple[str, int]] = {}
@@ -65,10 +68,19 @@ class MemoryDatastore(TextStore):
         self._count("fetch")
         for need in needs:
             self._run(self.before, "fetch", need)
-        found = super().fetch(*needs, deadline=deadline)
+        found = tuple([self._answer(need, deadline) for need in needs])
         for need in needs:
             self._run(self.after, "fetch", need)
         return found
+
+    def _answer(self, need: Need[Any], deadline: Deadline) -> Any:
+        now = self._texts
+        if self.lag is not None and isinstance(need, Affinities) and need.may_lag:
+            self._texts = self.lag[0]
+        try:
+            return super().fetch(need, deadline=deadline)[0]
+        finally:
+            self._texts = now
 
     def read(self, spans: Sequence[Span], deadline: Deadline) -> list[list[Row]]:
         self.expire(deadline)

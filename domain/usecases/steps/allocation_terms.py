@@ -37,7 +37,7 @@ NOT_STRICT = "global strict affinity should not be false for Windows node"
 
 
 class Surroundings(Value):
-    """What is stored that matters to a request. `affinities` are the node's, of the versions asked for."""
+    """What is stored that matters to a request. `affinities`: the node's, of the versions asked for; they may lag."""
 
     request: AssignRequest
     config: AllocationConfig
@@ -48,7 +48,7 @@ class Surroundings(Value):
 
 
 class Terms(Value):
-    """What one IP version's addresses may come from: pools, less `reserved` ranges; `affinities` are the node's."""
+    """What one IP version's addresses may come from: pools, less `reserved` ranges; `affinities` as above."""
 
     request: AssignRequest
     version: int
@@ -73,7 +73,7 @@ def read_surroundings(work: Work, request: AssignRequest) -> Surroundings:
         IPReservations(),
         NodeKey(request.owner.name),
         IPPools(),
-        Affinities(request.owner, versions[0] if len(versions) == 1 else None),
+        Affinities(request.owner, versions[0] if len(versions) == 1 else None, may_lag=True),
         deadline=work.deadline,
     )
     if node is None:

@@ -1,6 +1,7 @@
 """The blocks that a node may take addresses from, one after the other: its own first, then new ones (spec: ipam 8).
 
-A node that has many blocks has filled most of them, so all but the first are read at once.
+A node that has many blocks has filled most of them, so all but the first are read at once. Which blocks it has may have
+been read from a listing that lags; that is made good for before a new one is claimed.
 
 Invariant: a block is handed out at most once, and the node never claims more blocks than it may own.
 """
@@ -15,7 +16,7 @@ from domain.usecases.steps.allocation_terms import cidr_of
 from domain.usecases.steps.claim_block import NotOurs, Overtaken, block_behind, claim_block, release_claim
 from domain.usecases.steps.find_block import free_place, reclaim
 from domain.usecases.steps.work import MAX_TRIES
-from ports.datastore import BlockKey, Blocks
+from ports.datastore import Affinities, BlockKey, Blocks
 from ports.errors import Refused
 
 TYPE_CHECKING = False
@@ -38,9 +39,10 @@ class BlockSupply:
         self._terms = terms
         self._limited = limited
         self._kept = terms.request.kept.get(terms.version)
-        own = [one for one in terms.affinities if pool_of(terms.choice.usable, cidr_of(one))]
-        self.owned = len(own)
-        self._own = [one for one in own if self._can_serve(cidr_of(one))]
+        self.owned = 0
+        self._own: list[Stored[Affinity]] = []
+        self._own_are_all = work.datastore.lists_in_one_go
+        self._own_from(terms.affinities)
         self._ahead: dict[Cidr, Stored[Block] | None] = {}
         self._reads_ahead = False  # most often the first block is enough
         self._used: set[Cidr] = set()
@@ -51,7 +53,7 @@ class BlockSupply:
 
         BlockLimitReached when the node may not claim another one, IpamError when none may be claimed at all.
         """
-        while self._own:
+        while self._own or self._finds_more():
             block = self._behind(self._own.pop(0))
             if block is None:
                 continue
@@ -70,6 +72,22 @@ class BlockSupply:
         return len(block.free(self._terms.reserved))
 
     # --- own blocks ------------------------------------------------------------------------------------------------
+
+    def _own_from(self, affinities: tuple[Stored[Affinity], ...], seen: tuple[Stored[Affinity], ...] = ()) -> None:
+        """These are the node's; what of them has not been seen is looked at next."""
+        own = [one for one in affinities if pool_of(self._terms.choice.usable, cidr_of(one))]
+        self.owned = len(own)
+        known = {cidr_of(one) for one in seen}
+        self._own = [one for one in own if cidr_of(one) not in known and self._can_serve(cidr_of(one))]
+
+    def _finds_more(self) -> bool:
+        """Whether the node has blocks that the first listing did not show yet. Asked once, before any is claimed."""
+        if self._own_are_all:
+            return False
+        self._own_are_all = True
+        now = self._work.datastore.list(Affinities(self._terms.request.owner, self._terms.version), self._work.deadline)
+        self._own_from(now, self._terms.affinities)
+        return bool(self._own)
 
     def _behind(self, affinity: Stored[Affinity]) -> Stored[Block] | None:
         """The block an affinity of ours leads to, or None when it does not lead to one of ours."""
@@ -168,7 +186,12 @@ class BlockSupply:
             if place is None:
                 return None
             self._probed.append(place)
-            stored = self._work.datastore.get(BlockKey(place), self._work.deadline)
+            try:
+                stored = self._work.datastore.get(BlockKey(place), self._work.deadline)
+            except Refused as error:
+                self._log_damaged(place, error)
+                damaged.append(place)
+                continue
             if stored is None or self._is_ours_with_room(stored):
                 return place
         return None

@@ -16,6 +16,7 @@ from adapters.kubernetes.transport import Answer
 from adapters.memory.clock import MemoryClock
 from contracts_kubernetes_pods import PODS, WEB, networked, pod_object
 from domain.cluster import ClusterInformation
+from domain.ipam.address import Cidr
 from domain.ipam.affinity import Affinity, Owner
 from domain.ipam.handle import Handle
 from domain.resource import Metadata
@@ -138,6 +139,17 @@ class TestCollections:
         many.before = meddle
         assert len(store.list(Handles(), SOON)) == 1201
         assert [dict(request.query).get("limit") for request in recorded.requests] == ["500", "500", None]
+
+    def test_a_collection_that_may_lag_is_taken_from_what_the_server_remembers(self, server, store, recorded):
+        """Its later pages, should the server not give it in one, are of the age of the first."""
+        for number in range(600):
+            cidr = Cidr(4, (10 << 24) + number * 64, 26)
+            store.create(AffinityKey(Owner("host", "node-a"), cidr), Affinity("confirmed"), SOON)
+        del recorded.requests[:]
+        assert len(store.list(Affinities(Owner("host", "node-a"), may_lag=True), SOON)) == 600
+        assert len(store.list(Affinities(Owner("host", "node-a")), SOON)) == 600
+        ages = [dict(request.query).get("resourceVersion") for request in recorded.requests]
+        assert ages == ["0", None, None, None]
 
     def test_a_collection_that_is_not_served_is_empty(self, api, clock):
         """DATASTORE D.3: 404 on a list."""

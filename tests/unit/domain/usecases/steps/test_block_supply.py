@@ -10,11 +10,12 @@ from adapters.records.keys import key_text
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import HOST, Owner
 from domain.ipam.block_order import Skip, name_seed, walk
+from domain.ipam.errors import BlockLimitReached
 from domain.usecases.steps.allocation_terms import read_surroundings, terms_for
 from domain.usecases.steps.block_supply import PROBES, BlockSupply
 from domain.usecases.steps.work import MAX_TRIES
 from one_node import NODE, OWNER, OneNode
-from ports.datastore import AffinityKey, BlockKey, Blocks
+from ports.datastore import Affinities, AffinityKey, BlockKey, Blocks
 
 OWN = [f"10.244.0.{first}/30" for first in (100, 104, 108, 112)]
 
@@ -167,3 +168,71 @@ def test_a_block_of_ours_that_no_affinity_leads_to_is_found_by_looking(paged, li
     paged.add_block(str(place), OWNER, state="")
     assert drawn(supply(paged)) == str(place)
     assert listings == []
+
+
+def test_k03_a_damaged_block_at_a_place_that_is_looked_at_spares_the_next_place(paged, listings):
+    first, second = walked(paged, 2)
+    paged.datastore.load({key_text(BlockKey(first)): "<html>"})
+    assert drawn(supply(paged)) == str(second)
+    assert [line for line in paged.log.shown("error") if f"block={first}" in line]
+    assert listings == []
+
+
+# --- where the listing of the node's affinities lags ------------------------------------------------------------------
+
+
+@pytest.fixture
+def lagging(paged):
+    """Listings that may lag show a node without blocks."""
+    paged.datastore.lag = paged.datastore.snapshot()
+    return paged
+
+
+def test_a_block_that_the_listing_does_not_show_yet_is_used_before_one_is_claimed(lagging):
+    lagging.add_block(OWN[0], OWNER, ("x", 4))
+    lagging.add_block(OWN[1], OWNER, ("x", 1))
+    assert drawn(supply(lagging)) == OWN[1]
+    assert set(lagging.affinities()) == set(OWN[:2])
+
+
+def test_up_to_date_affinities_are_listed_only_when_those_shown_do_not_serve(paged):
+    """And only once."""
+    asked = []
+    paged.add_block(OWN[0], OWNER, ("x", 1))
+    paged.datastore.before = lambda _verb, need: asked.append(need) if type(need) is Affinities else None
+    blocks = supply(paged)
+    assert drawn(blocks) == OWN[0]
+    assert [need.may_lag for need in asked] == [True]
+    for _ in range(2):
+        blocks.next()
+    assert [need.may_lag for need in asked] == [True, False]
+
+
+def test_blocks_that_the_listing_does_not_show_yet_count_as_the_nodes(lagging):
+    lagging.add_block(OWN[0], OWNER, ("x", 4))
+    with pytest.raises(BlockLimitReached) as caught:
+        supply(lagging, max_blocks=1).next()
+    assert caught.value.details.startswith("the node owns 1 blocks")
+
+
+def test_a_block_that_is_given_up_but_still_listed_is_passed_over(paged):
+    """Neither it nor its affinity comes back."""
+    paged.add_block(OWN[0])
+    paged.add_block(OWN[1])
+    paged.datastore.lag = paged.datastore.snapshot()
+    for key in (BlockKey(Cidr.parse(OWN[0])), AffinityKey(OWNER, Cidr.parse(OWN[0]))):
+        paged.remove(key)
+    assert drawn(supply(paged)) == OWN[1]
+    assert set(paged.affinities()) == {OWN[1]}
+
+
+def test_a_block_that_is_somebody_elses_by_now_keeps_its_owner_and_the_node_its_affinity(paged):
+    """What has changed since the listing is not deleted by its word."""
+    paged.add_block(OWN[0])
+    paged.datastore.lag = paged.datastore.snapshot()
+    paged.touch(AffinityKey(OWNER, Cidr.parse(OWN[0])))
+    paged.remove(BlockKey(Cidr.parse(OWN[0])))
+    paged.add_block(OWN[0], Owner(HOST, "node2"), state="")
+    assert drawn(supply(paged)) != OWN[0]
+    assert paged.block(OWN[0]).affinity == "host:node2"
+    assert OWN[0] in paged.affinities()
