@@ -12,6 +12,7 @@ from domain.ipam.affinity import HOST, Owner
 from domain.ipam.errors import IpamError, StillContended
 from domain.ipam.request import AssignRequest
 from domain.moment import go_string
+from domain.usecases.steps.allocation_terms import read_ahead
 from domain.usecases.steps.assign_specific import assign_specific
 from domain.usecases.steps.auto_assign import auto_assign
 from domain.usecases.steps.find_endpoint import endpoint_name
@@ -142,8 +143,9 @@ class _Assignment:
             namespace_labels=_namespace_labels(call, runtime, self._identity),
             busy=tuple([address.host_cidr for address in runtime.node.addresses()]),
         )
+        ahead = read_ahead(work, request)
         with host_lock(call, runtime):
-            families = auto_assign(work, request, self._undo)
+            families = auto_assign(work, request, self._undo, ahead)
         for family in families:
             if family.shortfall:
                 raise IpamError(f"failed to request IPv{family.version} addresses: {family.shortfall}")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from domain.ipam.block import Block
-    from domain.usecases.steps.allocation_terms import Terms
+    from domain.usecases.steps.allocation_terms import Surroundings, Terms
     from domain.usecases.steps.work import Work
     from domain.usecases.undo import Undo
     from ports.datastore import Stored
@@ -34,16 +34,20 @@ if TYPE_CHECKING:
 STRICT = "No more free affine blocks and strict affinity enabled"
 
 
-def auto_assign(work: Work, request: AssignRequest, undo: Undo) -> tuple[Assigned, ...]:
+def auto_assign(
+    work: Work, request: AssignRequest, undo: Undo, found: Surroundings | None = None
+) -> tuple[Assigned, ...]:
     """What each requested IP version got, IPv4 first. A version may get less than asked; the messages say why.
 
-    Raises IpamError where the original fails the whole call (no pool, block limit); what was taken until then is
-    registered with `undo`. A version that may be left out is missing from the answer if no pool serves it.
+    `found` is what has been read for this request already. Raises IpamError where the original fails the whole call
+    (no pool, block limit); what was taken until then is registered with `undo`. A version that may be left out is
+    missing from the answer if no pool serves it.
     """
     versions = versions_of(request)
     if not versions:
         return ()
-    found = read_surroundings(work, request)
+    if found is None:
+        found = read_surroundings(work, request)
     families: list[Assigned] = []
     left_out: list[NoPool] = []
     for version in versions:

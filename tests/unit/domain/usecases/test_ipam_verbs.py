@@ -19,7 +19,16 @@ from domain.usecases.assign_addresses import assign_addresses
 from domain.usecases.check_addresses import check_addresses
 from domain.usecases.steps.upgrade_host import UPGRADED
 from one_node import NODE, OWNER, OneNode
-from ports.datastore import AffinityKey, BlockKey, ClusterInformationKey, HandleKey
+from ports.datastore import (
+    Affinities,
+    AffinityKey,
+    BlockKey,
+    ClusterInformationKey,
+    HandleKey,
+    IPPools,
+    IPReservations,
+    Listing,
+)
 from ports.deadline import Deadline
 from ports.errors import Expired, Refused, Unavailable
 
@@ -165,6 +174,22 @@ def test_without_pools_in_the_configuration_none_are_looked_up(node):
     node.assign("c2", ipam=ipam(ipv4_pools=("pool0",)))
     node.assign("c3")
     assert node.datastore.calls["fetch"] - fetches == 2 * 2 + 1
+
+
+@pytest.mark.parametrize("in_one_go", [False, True])
+def test_where_a_listing_may_have_to_wait_nothing_is_listed_under_the_hosts_lock(node, in_one_go):
+    """Else each call waits after the one before. Where it costs nothing, what is read is of the moment it is used."""
+    node.assign()
+    node.datastore.lists_in_one_go = in_one_go
+    listed = []
+
+    def note(_verb, need):
+        if isinstance(need, Listing):
+            listed.append((type(need), node.lock.held_now))
+
+    node.datastore.before = note
+    node.assign("c2")
+    assert listed == [(kind, in_one_go) for kind in (IPReservations, IPPools, Affinities)]
 
 
 # --- namespaces ------------------------------------------------------------------------------------------------------
