@@ -37,6 +37,7 @@ LICENCES = {
     "SQLite": "sqlite3/debian/copyright",
     "musl": "musl/COPYRIGHT",
 }
+PARTS = ("executable", "memory", "quick_import")  # of the program, in C
 PURE = ("PyYAML",)  # as in freeze.py, by the name of the distribution
 INTERNALS = (
     "-DPy_BUILD_CORE",
@@ -79,23 +80,26 @@ def texts() -> str:
     return TEXTS % tuple(", ".join(json.dumps(word) for word in words) for words in (errors, named))
 
 
-def compile_all(made: Runtime, stage: Path) -> Path:
-    """The linked executable."""
+def compile_all(made: Runtime, stage: Path, sources: Path = ROOT) -> Path:
+    """The linked executable of the modules in `sources`."""
     cpython = made.cpython
     say("== Freezing the modules")
-    made.python(ROOT / "packaging" / "freeze.py", ROOT, cpython / "Lib", sysconfig.get_path("purelib"), stage)
+    # Of no use without the source: where in its line something is.
+    freeze = ("-X", "no_debug_ranges", ROOT / "packaging" / "freeze.py")
+    made.python(*freeze, sources, cpython / "Lib", sysconfig.get_path("purelib"), stage)
     include = ("-I", str(cpython), "-I", str(cpython / "Include"))
     compiler = ("nice", "-n", "10", str(made.gcc), *COMPILED.split(), *include)
     say(f"== Compiling {len((stage / 'modules').read_text().split())} modules")
     # Data only: there is nothing to optimise, and much to be compiled.
     call(*compiler, "-O0", *INTERNALS, f"-ffile-prefix-map={stage}=.", "-c", "frozen.c", folder=stage)
-    source = ROOT / "packaging" / "executable.c"
-    call(*compiler, f"-ffile-prefix-map={source.parent}=.", "-c", source, "-o", stage / "executable.o")
+    for name in PARTS:
+        source = ROOT / "packaging" / f"{name}.c"
+        call(*compiler, "-DNDEBUG", f"-ffile-prefix-map={source.parent}=.", "-c", source, "-o", stage / f"{name}.o")
     (stage / "texts.c").write_text(texts())
     call(*compiler, "-fno-builtin", "-c", "texts.c", folder=stage)
     say("== Linking")
     libraries = [made.folder / name for name in ("libsqlite3.a", "openssl/libssl.a", "openssl/libcrypto.a")]
-    own = [stage / f"{name}.o" for name in ("executable", "frozen", "texts")]
+    own = [stage / f"{name}.o" for name in (*PARTS, "frozen", "texts")]
     objects = (*own, cpython / "libpython3.11.a", *libraries)
     linked = stage / NAME
     call(made.gcc, *LINKED.split(), "-Wl,--gc-sections,-s", "-o", linked, *objects, "-lm")

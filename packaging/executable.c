@@ -11,6 +11,8 @@
 #include <sys/prctl.h>
 #include <sys/vfs.h>
 
+#include "executable.h"
+
 static PyObject *answer(long found)
 {
     return found == -1 ? PyErr_SetFromErrno(PyExc_OSError) : PyLong_FromLong(found);
@@ -64,6 +66,7 @@ static void start(int argc, char **argv)
     PyStatus status = Py_PreInitialize(&early);
     if (PyStatus_Exception(status))
         Py_ExitStatusException(status);
+    keep_memory();
 
     PyConfig config;
     PyConfig_InitIsolatedConfig(&config);
@@ -73,6 +76,7 @@ static void start(int argc, char **argv)
     config.pathconfig_warnings = 0;
     config.site_import = 0;
     config.write_bytecode = 0;
+    config._init_main = 0; /* stop once there is importlib */
     wchar_t **paths[] = {&config.executable, &config.base_executable, &config.prefix, &config.base_prefix,
                          &config.exec_prefix, &config.base_exec_prefix, &config.platlibdir, &config.program_name};
     for (size_t i = 0; i < sizeof paths / sizeof *paths && !PyStatus_Exception(status); i++)
@@ -81,19 +85,31 @@ static void start(int argc, char **argv)
         status = PyConfig_SetBytesArgv(&config, argc, argv);
     if (!PyStatus_Exception(status))
         status = Py_InitializeFromConfig(&config);
+    if (!PyStatus_Exception(status)) {
+        PyGC_Disable(); /* starting and importing makes no garbage worth a search */
+        status = import_quickly() < 0 ? PyStatus_Error("importlib is another") : _Py_InitializeMain();
+    }
     if (PyStatus_Exception(status))
         Py_ExitStatusException(status);
 }
 
+/* All that is loaded by now stays, so no search for garbage shall look at it. */
+static int collect_from_here(void)
+{
+    PyObject *collector = PyImport_ImportModule("gc");
+    PyObject *done = collector == NULL ? NULL : PyObject_CallMethod(collector, "freeze", NULL);
+    PyGC_Enable();
+    return done == NULL ? -1 : 0;
+}
+
 static int be(const char *file)
 {
-    PyObject *self = PyUnicode_FromString(file), *program = PyImport_AddModule("__main__");
+    PyObject *self = PyUnicode_FromString(file), *program = PyImport_AddModule("__main__"), *code = NULL;
     if (self == NULL || program == NULL || PyObject_SetAttrString(program, "__file__", self) < 0)
         return 1;
-    PyGC_Disable(); /* importing makes no garbage worth a search */
     PyObject *module = PyImport_ImportModule("entrypoints.main");
-    PyGC_Enable();
-    PyObject *code = module == NULL ? NULL : PyObject_CallMethod(module, "main", NULL);
+    if (module != NULL && collect_from_here() == 0)
+        code = PyObject_CallMethod(module, "main", NULL);
     if (code == NULL) {
         PyErr_Print(); /* ends the process itself for SystemExit */
         return 1;

@@ -29,6 +29,8 @@ OWN = ("domain", "ports", "adapters", "entrypoints")
 PURE = ("yaml",)  # packages from elsewhere that are Python alone, if need be; of others nothing is frozen
 # What nobody names in an import: the interpreter's own start, under its own names for two of them, and codecs.
 BOOTSTRAP = {"_frozen_importlib": "importlib._bootstrap", "_frozen_importlib_external": "importlib._bootstrap_external"}
+# The one for modules in files has nothing to find here, and is asked for nothing but to install itself.
+STUBS = {"importlib._bootstrap_external": "def _install(bootstrap): pass\n"}
 AT_START = ("encodings.utf_8", "encodings.latin_1", "encodings.ascii", "encodings.idna", "io", "abc", "codecs", "os")
 # Named by the standard library in branches that none of our programs takes: tools for developers, other systems.
 _NEVER = (
@@ -40,6 +42,7 @@ _NEVER = (
 )
 NEVER = frozenset(_NEVER.split())
 
+READERS_OF_ANNOTATIONS = frozenset({"dataclasses", "typing"})
 REPLACED = frozenset({"_ctypes", "_sha2"})  # by our own built-in module; by _sha256 and _sha512 before Python 3.12
 
 
@@ -65,7 +68,7 @@ class Graph:
                 self._missing.add((name, asked_by))
             return False
         path, own = found
-        tree = ast.parse(path.read_text("utf-8"))
+        tree = ast.parse(source(name, path))
         if own and not self._loadable(tree, name):
             return False
         self.files[name] = path
@@ -150,13 +153,47 @@ class Undocumented(ast.NodeTransformer):
     visit_Module = visit_ClassDef = visit_FunctionDef = visit_AsyncFunctionDef = _strip  # noqa: N815 - ast's names
 
 
-def compiled(path: Path, shown: str) -> Any:
+class Unchecked(ast.NodeTransformer):
+    """What our modules say to type checkers alone: annotations, but for the names of a class's, and their imports."""
+
+    def visit_If(self, node: ast.If) -> Any:
+        self.generic_visit(node)
+        return node.orelse or ast.copy_location(ast.Pass(), node) if seen_by_checkers_only(node) else node
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
+        return ast.copy_location(ast.Pass(), node) if node.module == "__future__" else node
+
+    def _strip(self, node: Any) -> Any:
+        self.generic_visit(node)
+        node.returns = None
+        return node
+
+    def visit_arg(self, node: ast.arg) -> Any:
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        self.generic_visit(node)
+        node.annotation = ast.copy_location(ast.Constant(None), node.annotation)
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = _strip  # noqa: N815 - as above
+
+
+def source(name: str, path: Path) -> str:
+    return STUBS.get(name) or path.read_text("utf-8")
+
+
+def compiled(text: str, shown: str, *, own: bool) -> Any:
     """The code object; `shown` is what traces call the file."""
-    text = path.read_text("utf-8")
     tree = ast.parse(text)
     if "__doc__" not in text:
-        tree = ast.fix_missing_locations(Undocumented().visit(tree))
-    return compile(tree, shown, "exec", dont_inherit=True, optimize=0)
+        tree = Undocumented().visit(tree)
+    flags = 0
+    if own and READERS_OF_ANNOTATIONS.isdisjoint(imports(tree, "", is_package=False)):
+        tree = Unchecked().visit(tree)
+        flags = annotations.compiler_flag
+    return compile(ast.fix_missing_locations(tree), shown, "exec", flags, dont_inherit=True, optimize=0)
 
 
 def c_source(graph: Graph) -> str:
@@ -167,7 +204,7 @@ def c_source(graph: Graph) -> str:
     names = {module: name for name, module in BOOTSTRAP.items()}
     for number, (name, path) in enumerate(sorted(graph.files.items())):
         shown = f"{name.replace('.', '/')}.py" if name in graph.own else f"<frozen {name}>"
-        data = marshal.dumps(compiled(path, shown))
+        data = marshal.dumps(compiled(source(name, path), shown, own=name in graph.own))
         code.append(f"static const unsigned char m{number}[] = {{{','.join(map(str, data))}}};\n")
         package = int(path.name == "__init__.py")
         table = bootstrap if name in names else ordinary

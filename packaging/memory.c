@@ -1,0 +1,193 @@
+/* Memory for a process that lives for some milliseconds, in which most of the price of memory is its first use: every
+   new page is a fault, and a visit to the kernel.
+
+   Blocks that are too large for the interpreter's own allocator are kept for reuse when they are freed. musl returns
+   them to the kernel at once, so that tables and buffers which are resized again and again get the same pages anew each
+   time. They come in classes of size, four to each doubling, and a freed block goes on its class's list. All are in one
+   fixed region of untouched pages, so an address tells whether a block is ours, and its page which class it has. What
+   is too large, or comes when the region is used up, is the C library's: a process that lives on grows by the region at
+   the most. They may be called by any thread at any time (PYMEM_DOMAIN_RAW), and blocks are aligned to 16.
+
+   The first of the interpreter's own arenas, which every process fills, are in one page of 2 MiB where the kernel has
+   such pages to give; where it has not, nothing is different. */
+
+#include <Python.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "executable.h"
+
+#define PAGE 4096u
+#define REGION (16u << 20)
+#define LARGEST (256u << 10)
+#define CLASSES 52 /* 16, 32, ... 128; 160, 192, 224, 256; ... 256 KiB */
+#define HUGE (2u << 20)
+#define ARENA (1u << 20)
+
+struct freed {
+    struct freed *next;
+};
+
+static _Alignas(PAGE) unsigned char region[REGION];
+static unsigned char class_of[REGION / PAGE];
+static uint32_t used; /* of the region, in bytes; whole pages */
+static struct freed *lists[CLASSES];
+static struct {
+    unsigned char *next, *end; /* never used yet, and so zero */
+} fresh[CLASSES];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static unsigned class_for(size_t size)
+{
+    if (size <= 128)
+        return size == 0 ? 0 : (unsigned)(size - 1) / 16;
+    unsigned doubling = 31 - (unsigned)__builtin_clz((unsigned)size - 1); /* at least 7 */
+    return 8 + (doubling - 7) * 4 + (((unsigned)size - 1) >> (doubling - 2)) % 4;
+}
+
+static size_t size_of(unsigned class)
+{
+    return class < 8 ? (class + 1) * 16 : (size_t)(5 + (class - 8) % 4) << ((class - 8) / 4 + 5);
+}
+
+static int is_ours(const void *block)
+{
+    return (uintptr_t)block - (uintptr_t)region < REGION;
+}
+
+/* A block that was never used, from pages of its class; NULL if there are no pages left. */
+static void *carve(unsigned class)
+{
+    size_t size = size_of(class);
+    if ((size_t)(fresh[class].end - fresh[class].next) < size) {
+        uint32_t run = size > PAGE ? (uint32_t)(size + PAGE - 1) / PAGE * PAGE : size > 512 ? 8 * PAGE : 4 * PAGE;
+        if (run > REGION - used)
+            return NULL;
+        memset(class_of + used / PAGE, (int)class, run / PAGE);
+        fresh[class].next = region + used;
+        fresh[class].end = region + used + run;
+        used += run;
+    }
+    void *block = fresh[class].next;
+    fresh[class].next += size;
+    return block;
+}
+
+static void *allocate(size_t size, int *zero)
+{
+    *zero = 0;
+    if (size > LARGEST)
+        return malloc(size);
+    unsigned class = class_for(size);
+    pthread_mutex_lock(&lock);
+    void *block = lists[class];
+    if (block != NULL)
+        lists[class] = lists[class]->next;
+    else {
+        block = carve(class);
+        *zero = block != NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    return block != NULL ? block : malloc(size ? size : 1);
+}
+
+static void *kept_malloc(void *context, size_t size)
+{
+    int zero;
+    return allocate(size, &zero);
+}
+
+static void *kept_calloc(void *context, size_t count, size_t each)
+{
+    size_t size;
+    int zero;
+    if (__builtin_mul_overflow(count, each, &size))
+        return NULL;
+    void *block = allocate(size, &zero);
+    return block == NULL || zero ? block : memset(block, 0, size);
+}
+
+static void kept_free(void *context, void *block)
+{
+    if (!is_ours(block)) {
+        free(block);
+        return;
+    }
+    unsigned class = class_of[((unsigned char *)block - region) / PAGE];
+    pthread_mutex_lock(&lock);
+    ((struct freed *)block)->next = lists[class];
+    lists[class] = block;
+    pthread_mutex_unlock(&lock);
+}
+
+static void *kept_realloc(void *context, void *block, size_t size)
+{
+    if (block == NULL)
+        return kept_malloc(context, size);
+    if (!is_ours(block))
+        return realloc(block, size ? size : 1);
+    size_t had = size_of(class_of[((unsigned char *)block - region) / PAGE]);
+    if (size <= had && size > had / 2)
+        return block;
+    void *moved = kept_malloc(context, size);
+    if (moved != NULL) {
+        memcpy(moved, block, size < had ? size : had);
+        kept_free(context, block);
+    }
+    return moved;
+}
+
+/* A child has no other thread that could give the lock back. */
+static void take(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void give(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* --- arenas ------------------------------------------------------------------------------------------------------ */
+
+static unsigned char around[2 * HUGE], *huge; /* the whole page in it */
+static int taken[2];                          /* its halves */
+
+/* Also asked for smaller pieces: the stacks of Python's calls, which come and go. */
+static void *new_arena(void *context, size_t size)
+{
+    if (size < ARENA)
+        return kept_malloc(context, size);
+    for (size_t half = 0; half < 2 && size == ARENA; half++)
+        if (!taken[half]) {
+            taken[half] = 1;
+            return huge + half * ARENA;
+        }
+    void *arena = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return arena == MAP_FAILED ? NULL : arena;
+}
+
+static void free_arena(void *context, void *arena, size_t size)
+{
+    size_t offset = (uintptr_t)arena - (uintptr_t)huge;
+    if (size < ARENA)
+        kept_free(context, arena);
+    else if (offset < HUGE)
+        taken[offset / ARENA] = 0;
+    else
+        munmap(arena, size);
+}
+
+void keep_memory(void)
+{
+    PyMemAllocatorEx kept = {NULL, kept_malloc, kept_calloc, kept_realloc, kept_free};
+    PyObjectArenaAllocator own = {NULL, new_arena, free_arena};
+    if (pthread_atfork(take, give, give) == 0)
+        PyMem_SetAllocator(PYMEM_DOMAIN_RAW, &kept);
+    huge = (unsigned char *)(((uintptr_t)around + HUGE - 1) & -(uintptr_t)HUGE);
+    madvise(huge, HUGE, MADV_HUGEPAGE);
+    PyObject_SetArenaAllocator(&own);
+}
