@@ -191,8 +191,8 @@ def same_trees(one: Path, other: Path) -> bool:
     return other.is_dir() and contents(one) == contents(other)
 
 
-def place_tree(source: Path, target: Path) -> None:
-    """Copy a folder beside its destination, then rename it there."""
+def place_tree(source: Path, target: Path, *, lasting: bool) -> None:
+    """Copy a folder beside its destination, then rename it there; `lasting`: once it would outlast a power cut."""
     if same_trees(source, target):
         set_modes(target)
         return
@@ -200,7 +200,8 @@ def place_tree(source: Path, target: Path) -> None:
     shutil.rmtree(fresh, ignore_errors=True)
     shutil.copytree(source, fresh)
     set_modes(fresh)
-    os.sync()
+    if lasting:
+        subprocess.run(["sync", "-f", fresh], check=True)  # of this file system only: others may have much to write
     if target.exists():  # damaged: the same stamp with other files
         target.rename(target.with_name(f"{target.name}.old-{os.getpid()}"))
     fresh.rename(target)
@@ -224,10 +225,13 @@ def place_link(name: str, target: Path) -> None:
     fresh.rename(target)
 
 
-def publish(tree: Path | None, launcher: bytes, target: Path, links: tuple[str, ...] = LINKS) -> None:
+def publish(
+    tree: Path | None, launcher: bytes, target: Path, links: tuple[str, ...] = LINKS, *, lasting: bool = True
+) -> None:
     """Put a bundle into a folder that may hold an older one, the launcher last. One at a time per folder.
 
-    An executable that needs nothing beside it has no `tree`.
+    An executable that needs nothing beside it has no `tree`. What a power cut may damage because it is not `lasting`
+    is put right by the next build, which compares all of it.
     """
     target.mkdir(parents=True, exist_ok=True)
     lock = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -238,7 +242,7 @@ def publish(tree: Path | None, launcher: bytes, target: Path, links: tuple[str, 
             kept.add(tree.name)
             (target / FOLDER).mkdir(exist_ok=True)
             (target / FOLDER).chmod(0o755)
-            place_tree(tree, target / FOLDER / tree.name)
+            place_tree(tree, target / FOLDER / tree.name, lasting=lasting)
         for name in links:
             if not (target / name).exists():
                 place_link(LAUNCHER, target / name)  # a first installation: nothing to keep working yet
@@ -276,7 +280,7 @@ def build(target: Path, lock: Path) -> None:
         (tree / "manifest").write_text(listing)
         stamp = hashlib.sha256((listing + launcher_text("")).encode()).hexdigest()
         tree = tree.rename(stage / stamp[:16])
-        publish(tree, launcher_text(stamp).encode(), target)
+        publish(tree, launcher_text(stamp).encode(), target, lasting=False)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
     say(f"== Built {target}/{{{','.join((LAUNCHER, *LINKS))}}}: {count} modules, build stamp {stamp[:16]}")

@@ -9,11 +9,14 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
+MEMORY = Path("/dev/shm")
 NAMES = ("calico", "calico-ipam", "my-custom-cni", "tortie")
 
 
@@ -43,9 +46,26 @@ def modes(folder: Path) -> set[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where thousands of files are written quickly: in memory, if programs may be run from there."""
+    if not os.access(MEMORY, os.W_OK) or os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
+        yield tmp_path_factory.mktemp("bundles")
+        return
+    with TemporaryDirectory(prefix="tortie-bundles-", dir=MEMORY) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def tmp_path(memory: Path) -> Iterator[Path]:
+    with TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="module")
+def project(memory: Path) -> Path:
     """A copy of the sources that a test may change; the fetched libraries are shared."""
-    copy = tmp_path_factory.mktemp("project")
+    copy = memory / "project"
+    copy.mkdir()
     for name in ("domain", "ports", "adapters", "entrypoints", "packaging"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "requirements.lock"):
@@ -57,8 +77,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def built(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    target = tmp_path_factory.mktemp("built")
+def built(project: Path, memory: Path) -> Path:
+    target = memory / "built"
     bundle(project, "build", "--lock", project / "requirements.lock", target)
     return target
 
