@@ -98,10 +98,11 @@ def compile_tree(tree: Path) -> None:
 
 
 def libraries(lock: Path) -> Path:
-    """The libraries' folder, made once per pinned set and interpreter version."""
+    """The libraries' folder, made once per user, pinned set and interpreter version, and shared by all clones."""
     requirements = runtime_requirements(lock.read_text())
     key = hashlib.sha256(f"{requirements}{sys.version}{platform.machine()}".encode()).hexdigest()[:16]
-    kept = ROOT / "build" / f"lib-{key}"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tortie" / "libraries"
+    kept = cache / key
     if kept.is_dir():
         return kept
     fresh = kept.with_name(f"{kept.name}.{os.getpid()}")
@@ -145,6 +146,14 @@ def copy_own_code(app: Path) -> int:
             shutil.copyfile(source, target)
             count += 1
     return count
+
+
+def link_or_copy(source: str, target: str) -> None:
+    """For files that nobody changes."""
+    try:
+        os.link(source, target)
+    except OSError:  # of another file system
+        shutil.copy2(source, target)
 
 
 # --- stamp and manifest ---------------------------------------------------------------------------------------------
@@ -275,7 +284,7 @@ def build(target: Path, lock: Path) -> None:
         tree = stage / "tree"
         count = copy_own_code(tree / "app")
         compile_tree(tree / "app")
-        shutil.copytree(lib, tree / "lib")
+        shutil.copytree(lib, tree / "lib", copy_function=link_or_copy)
         listing = manifest(tree)
         (tree / "manifest").write_text(listing)
         stamp = hashlib.sha256((listing + launcher_text("")).encode()).hexdigest()

@@ -70,9 +70,6 @@ def project(memory: Path) -> Path:
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "requirements.lock"):
         shutil.copyfile(ROOT / name, copy / name)
-    (copy / "build").mkdir()
-    for kept in (ROOT / "build").glob("lib-*"):
-        (copy / "build" / kept.name).symlink_to(kept)
     return copy
 
 

@@ -51,12 +51,18 @@ def netns() -> Iterator[str]:
         subprocess.run(["ip", "netns", "del", name], check=True)
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("built") / "bin"
+    bundle = [sys.executable, ROOT / "packaging" / "bundle.py", "build", "--lock", ROOT / "requirements.lock"]
+    subprocess.run([*bundle, target], check=True, capture_output=True, timeout=120)
+    return target
+
+
 @pytest.mark.parametrize("transport", ["lean", "library"])
 def test_add_and_del_load_their_budget_and_a_library_only_when_asked(
-    netns: str, tmp_path: Path, transport: str
+    netns: str, built: Path, tmp_path: Path, transport: str
 ) -> None:
-    bundle = [sys.executable, ROOT / "packaging" / "bundle.py", "build", "--lock", ROOT / "requirements.lock"]
-    subprocess.run([*bundle, tmp_path / "bin"], check=True, capture_output=True, timeout=120)
     clock, database = SystemClock(), str(tmp_path / "datastore.db")
     with SqliteDatastore(database, clock, create=True) as datastore:
         initialise_cluster(datastore, Wish("node-a", "0" * 32, ("10.246.0.0/24",), {}), clock.deadline(10))
@@ -73,9 +79,9 @@ def test_add_and_del_load_their_budget_and_a_library_only_when_asked(
             "CNI_CONTAINERID": f"start{os.getpid()}",
             "CNI_NETNS": netns,
             "CNI_IFNAME": "eth0",
-            "CNI_PATH": str(tmp_path / "bin"),
+            "CNI_PATH": str(built),
         }
-        program = [*interpreter, tmp_path / "bin" / "calico"]
+        program = [*interpreter, built / "calico"]
         done = subprocess.run(
             program, env=environment, input=netconf, capture_output=True, text=True, timeout=60, check=False
         )
