@@ -12,9 +12,11 @@ BIN := bin/$(ARCH)
 EXECUTABLE := dist/linux-$(ARCH)
 PYTEST := $(VENV)/bin/python -m pytest
 PYTEST_ARGS ?=
-# Tests at once. A server that tests are given is one for all of them, so then they take turns.
-WORKERS ?= $(if $(TORTIE_TEST_ETCD)$(TORTIE_TEST_KUBECONFIG),0,2)
+# Tests at once. Those on servers and the kernel wait for a third to a half of their time, so they are one more than CI
+# has processors. A server that tests are given is one for all of them, so then they take turns.
+WORKERS ?= $(if $(TORTIE_TEST_ETCD)$(TORTIE_TEST_KUBECONFIG),0,3)
 PARALLEL := -n $(WORKERS) --dist
+COMPUTING := -n 2 --dist worksteal
 ETCD_ONLY := tests/integration/etcd $(wildcard tests/integration/contracts/test_etcd*.py)
 # Load and kills are tried on etcd by tests/integration/faults, with fewer calls than an embedded datastore stands.
 UT_ETCD := tests/integration/plugin tests/integration/pods $(ETCD_ONLY) $(patsubst %,--ignore=tests/integration/plugin/%,test_concurrency.py test_soak.py)
@@ -57,10 +59,10 @@ test:  ## everything: build, lint, unit, mutants, integration, ut-etcd, ut-kdd, 
 	@packaging/check.sh
 
 unit: bootstrap  ## unit tests, with the branch coverage that domain and ports must have
-	$(PYTEST) tests/unit $(PARALLEL) worksteal --cov --cov-report=term $(PYTEST_ARGS)
+	$(PYTEST) tests/unit $(COMPUTING) --cov --cov-report=term $(PYTEST_ARGS)
 
 mutants: bootstrap  ## break the allocation code on purpose, and require that random schedules notice
-	$(PYTEST) tests/mutants $(PARALLEL) worksteal $(PYTEST_ARGS)
+	$(PYTEST) tests/mutants $(COMPUTING) $(PYTEST_ARGS)
 
 N ?= 10000
 SEED ?= 0

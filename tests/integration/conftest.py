@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
 
 pytest.register_assert_rewrite("integration.plugin.host", "integration.plugin.store", "integration.plugin.kernel")
 
 from integration.plugin.kubernetes_store import Served  # noqa: E402 - so that their assertions say what they compared
+from integration.scheduling import ByFileAndGroup  # noqa: E402
 from services.apiserver import shared_apiserver  # noqa: E402
 
 SUBJECT = os.environ.get("TORTIE_BIN", "")
@@ -32,6 +34,12 @@ def self_contained(folder: str) -> bool:
 def pytest_report_header() -> str:
     kind = "self-contained executable" if self_contained(SUBJECT) else "bundle"
     return f"subject: {kind} {SUBJECT}, transports: {os.environ.get('TORTIE_TRANSPORT') or 'lean'}"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFileAndGroup | None:
+    """With `--dist loadfile`."""
+    return ByFileAndGroup(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -16,11 +16,7 @@ def shared(served):
 
 
 class OnServer:
-    group_served = "v1"
-
-    @pytest.fixture
-    def group(self):
-        return self.group_served
+    """Of one of the groups, which the names of tests say."""
 
     @pytest.fixture
     def client(self, shared, group):
@@ -35,31 +31,32 @@ class OnServer:
         return MemoryClock()
 
 
+@pytest.mark.parametrize("group", ["v1"])
 class TestOldGroup(OnServer, KubernetesDatastoreContract):
     pass
 
 
+@pytest.mark.parametrize("group", ["v3"])
 class TestNewGroup(OnServer, KubernetesDatastoreContract):
     """By the library's transport, for a change."""
-
-    group_served = "v3"
 
     @pytest.fixture
     def recorded(self, shared, client):
         return Recorded(shared.library_transport)
 
 
+@pytest.mark.parametrize("group", ["v3"])
 class TestPodEndpoints(OnServer, PodEndpointContract):
-    group_served = "v3"
+    pass
 
 
+@pytest.mark.parametrize("group", ["v3"])
 class TestDerived(OnServer, DerivedContract):
-    group_served = "v3"
+    pass
 
 
+@pytest.mark.parametrize("group", ["v3"])
 class TestCluster(OnServer, KubernetesClusterContract):
-    group_served = "v3"
-
     @pytest.fixture
     def client(self, shared, group):
         return shared.fresh(group, "kubevirt")
