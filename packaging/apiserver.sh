@@ -1,15 +1,17 @@
 #!/bin/bash
-# Finds or builds the Kubernetes programs that tests run as a real API server: kube-apiserver, kube-controller-manager.
+# Finds or builds what tests run as a real Kubernetes API server: kube-apiserver, kube-controller-manager and an etcd.
 #
 #   apiserver.sh find     print a line NAME=PATH for each; fails at once if one is missing
 #   apiserver.sh build    make those that are missing from the pinned sources; about ten minutes on two cores, once
 #
 # Each is looked for in KUBEBUILDER_ASSETS, on PATH, and in the cache, which is outside of the clone and where the build
-# leaves it. Invariant: what is in the cache is complete, whoever builds at the same time or is ended halfway.
+# leaves it. An etcd that is too old is passed over, such as Debian 12's, on which the tests of the etcd datastore run.
+# Invariant: what is in the cache is complete, whoever builds at the same time or is ended halfway.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-PROGRAMS=(kube-apiserver kube-controller-manager)
+PROGRAMS=(kube-apiserver kube-controller-manager etcd)
+OLDEST_ETCD=3.5.13 # of older ones an API server reads a whole collection for each list that is to be up to date
 MODULE=$PWD/tests/integration/apiserver # pins the sources: go.mod, go.sum
 VERSION=$(sed -n 's/.*k8s\.io\/kubernetes \(v[0-9.]*\).*/\1/p' "$MODULE/go.mod")
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/tortie
@@ -21,10 +23,16 @@ fail() {
     exit 1
 }
 
-locate() { # program: its path, if it is there and can say its version
+usable() { # path of a program: whether it is there, can say its version, and is not too old
+    local said
+    [ -x "$1" ] && said=$(timeout 60 "$1" --version 2>/dev/null) || return 1
+    [ "${1##*/}" != etcd ] || printf '%s\n' "etcd Version: $OLDEST_ETCD" "${said%%$'\n'*}" | sort -CV
+}
+
+locate() { # program: its path, if there is a usable one
     local path
     for path in "${KUBEBUILDER_ASSETS:-/nonexistent}/$1" "$(command -v "$1" || true)" "$BINARIES/$1"; do
-        if [ -x "$path" ] && timeout 60 "$path" --version >/dev/null 2>&1; then
+        if usable "$path"; then
             echo "$path"
             return 0
         fi
@@ -40,7 +48,7 @@ missing() {
 find_all() {
     local program path
     for program in "${PROGRAMS[@]}"; do
-        path=$(locate "$program") || fail "no $program in KUBEBUILDER_ASSETS, on PATH or in $BINARIES." \
+        path=$(locate "$program") || fail "no usable $program in KUBEBUILDER_ASSETS, on PATH or in $BINARIES." \
             "packaging/bootstrap.sh kubernetes builds it there."
         echo "$program=$path"
     done
@@ -79,8 +87,13 @@ progress() { # pid of the build, log, number of packages: a line every 15 s
     done
 }
 
+package() { # program: where its source is
+    [ "$1" = etcd ] && echo go.etcd.io/etcd/server/v3 || echo "k8s.io/kubernetes/cmd/$1"
+}
+
 compile() ( # program...; in a shell of its own, whose variables the traps see to the end
-    builder='' packages=("${@/#/k8s.io/kubernetes/cmd/}") stamp=k8s.io/component-base/version
+    builder='' stamp=k8s.io/component-base/version
+    mapfile -t packages < <(for program in "$@"; do package "$program"; done)
     flags="-s -w -X $stamp.gitVersion=$VERSION -X $stamp.gitMajor=1 -X $stamp.gitMinor=$(cut -d. -f2 <<<"$VERSION")"
     out=$(mktemp -d "$BINARIES/build.XXXXXX")
     log=$out/log
@@ -88,7 +101,7 @@ compile() ( # program...; in a shell of its own, whose variables the traps see t
     trap '[ -z "$builder" ] || kill "$builder" 2>/dev/null; rm -rf "$out"' EXIT
     trap 'exit 130' INT TERM HUP
     cd "$MODULE"
-    say "Fetching the sources of Kubernetes $VERSION"
+    say "Fetching the sources of $*, Kubernetes $VERSION"
     total=$(go list -deps "${packages[@]}" 2>"$log" | wc -l) || fail "could not fetch them:" "$(tail -n 20 "$log")"
     say "Building $* ($total packages; those that Go's build cache has are not counted below)"
     nice -n 5 go build -v -mod=readonly -ldflags="$flags" -o "$out/" "${packages[@]}" >"$log" 2>&1 &
@@ -96,6 +109,7 @@ compile() ( # program...; in a shell of its own, whose variables the traps see t
     progress "$builder" "$log" "$total"
     wait "$builder" || fail "the build failed:" "$(tail -n 20 "$log")"
     builder=
+    [ ! -e "$out/server" ] || mv "$out/server" "$out/etcd" # which Go names after the folder
     for program in "$@"; do
         "$out/$program" --version >/dev/null || fail "the $program that was built cannot say its version."
         mv "$out/$program" "$BINARIES/$program"

@@ -43,7 +43,11 @@ _CONTROLLERS = "serviceaccount-controller,namespace-controller,garbage-collector
 
 
 def find_programs() -> dict[str, str]:
-    """kube-apiserver and kube-controller-manager, where packaging/apiserver.sh finds them; it says how to get them."""
+    """Paths of kube-apiserver, kube-controller-manager and etcd, as packaging/apiserver.sh finds them.
+
+    Not the etcd of `find_etcd`, which may be older than what an API server makes full use of. `RuntimeError` if one is
+    missing, with how to get it.
+    """
     found = subprocess.run(
         [ROOT / "packaging" / "apiserver.sh", "find"], capture_output=True, text=True, check=False, timeout=120
     )
@@ -126,7 +130,7 @@ class ApiServer(KubernetesServer):
             super().__init__(f"https://{host}:{self.port}", ca, admin, accounts=controller_manager)
             self._key = self.authority.folder / "accounts.key"
             subprocess.run(["openssl", "genrsa", "-out", self._key, "2048"], check=True, capture_output=True)
-            self.etcd = Etcd(within=self._folder)
+            self.etcd = Etcd(within=self._folder, program=programs["etcd"])
             self.daemon = Daemon(
                 self._server_words(programs["kube-apiserver"], rbac, more), self._folder / "apiserver.log"
             )

@@ -183,9 +183,13 @@ class Etcd(EtcdServer):
         tls: Authority | None = None,
         hosts: str = "IP:127.0.0.1,DNS:localhost",
         within: Path | None = None,
+        program: str = "",
     ) -> None:
-        """`within` is the folder for its data; the system's folder for temporary files if None."""
-        self._program = find_etcd()
+        """`within` is the folder for its data; the system's folder for temporary files if None.
+
+        `program` is the path of the etcd to run; the one that `find_etcd` finds if "".
+        """
+        self._program = program or find_etcd()
         self._folder = Path(tempfile.mkdtemp(prefix="tortie-etcd-", dir=within))
         port, self._peer_port = free_ports(2)
         super().__init__(f"{'https' if tls else 'http'}://127.0.0.1:{port}")

@@ -4,6 +4,8 @@
     client.find("/api/v1/namespaces/gold/pods/web-0")        None if there is none
     client.patch(path, {"metadata": {"labels": {"a": "b"}}})
 
+A server that has just started, or just begun to serve a kind of object, may have no answer yet: it is asked again.
+
 Errors: `Refused` for an answer of 400 or more, with the server's own words; OSError if there is no answer.
 """
 
@@ -12,6 +14,7 @@ from __future__ import annotations
 import json
 import ssl
 import threading
+import time
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -19,6 +22,8 @@ from urllib.parse import urlencode, urlsplit
 Object = dict[str, Any]
 
 _LONGEST_ANSWER = 60.0
+_LONGEST_BEGINNING, _PAUSE = 30.0, 0.1
+_NOT_YET = 429  # "storage is (re)initializing": of too many requests nobody complains here
 _AT_ONCE = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}  # there is no kubelet to wait for
 
 
@@ -44,8 +49,12 @@ class KubeClient:
     def ask(self, method: str, path: str, body: object = None, *, content: str = "application/json") -> Object:
         octets = None if body is None else json.dumps(body).encode()
         headers = self._headers | ({"Content-Type": content} if octets is not None else {})
+        ends = time.monotonic() + _LONGEST_BEGINNING
         with self._lock:
             status, text = self._exchange(method, path, octets, headers)
+            while status == _NOT_YET and time.monotonic() < ends:
+                time.sleep(_PAUSE)
+                status, text = self._exchange(method, path, octets, headers)
         try:
             answer = json.loads(text) if text else {}
         except ValueError:

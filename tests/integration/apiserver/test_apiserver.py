@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from services import custom_resources
-from services.apiserver import ApiServer, shared_apiserver
+from services.apiserver import ApiServer, find_programs, shared_apiserver
 from services.cluster import Cluster
 from services.custom_resources import GROUPS
 from services.kube_client import Object, Refused
@@ -223,6 +223,31 @@ class TestPods:
         assert not any(is_running(pid) for pid in pids)
 
 
+class TestItsEtcd:
+    def test_lists_that_are_up_to_date_are_answered_from_memory(self, cluster: Cluster) -> None:
+        """As in clusters of today, and not by reading the whole collection from an etcd that is too old."""
+        cluster.add("v1", "ippools", "p4", POOL)
+        before = reads_from_memory(cluster)
+        assert [one["metadata"]["name"] for one in cluster.client.list(f"/apis/{GROUPS['v1']}/ippools")] == ["p4"]
+        assert reads_from_memory(cluster) == before + 1
+
+    @pytest.mark.parametrize(
+        ("version", "taken"), [("3.4.23", False), ("3.5.9", False), ("3.5.13", True), ("3.10.0", True)]
+    )
+    def test_one_that_is_too_old_is_passed_over(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, taken: bool
+    ) -> None:
+        usual, found = find_programs(), tmp_path / "etcd"
+        found.write_text(f"#!/bin/sh\necho 'etcd Version: {version}'\necho 'Git SHA: none'\n")
+        found.chmod(0o755)
+        others = {name: str(tmp_path / name) for name in usual if name != "etcd"}
+        for name, link in others.items():
+            os.symlink(usual[name], link)
+        monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+        monkeypatch.setenv("PATH", f"{Path(usual['etcd']).parent}:{os.environ['PATH']}")
+        assert find_programs() == others | {"etcd": str(found) if taken else usual["etcd"]}
+
+
 class TestLife:
     def test_what_was_stored_survives_a_kill(self, own: ApiServer) -> None:
         own.cluster.add_node("node-a")
@@ -282,6 +307,14 @@ def refusal(cluster: Cluster, group: str, plural: str, spec: Object) -> Refused:
     with pytest.raises(Refused) as refused:
         cluster.add(group, plural, "x", spec)
     return refused.value
+
+
+def reads_from_memory(cluster: Cluster) -> int:
+    """How many up-to-date lists of pools the server has answered so."""
+    name = "apiserver_watch_cache_consistent_read_total{"
+    counts = cluster.client.get("/metrics")["message"].splitlines()
+    wanted = ('group="crd.projectcalico.org"', 'resource="ippools"', 'success="true"')
+    return sum(int(line.split()[-1]) for line in counts if line.startswith(name) and all(one in line for one in wanted))
 
 
 def status_of(server: ApiServer, token: str) -> int:
