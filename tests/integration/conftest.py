@@ -14,11 +14,9 @@ from pathlib import Path
 import pytest
 from xdist.remote import Producer
 
-pytest.register_assert_rewrite("integration.plugin.host", "integration.plugin.store", "integration.plugin.kernel")
-
-from integration.plugin.kubernetes_store import Served  # noqa: E402 - so that their assertions say what they compared
-from integration.scheduling import ByFileAndGroup  # noqa: E402
-from services.apiserver import shared_apiserver  # noqa: E402
+from integration.plugin.kubernetes_store import Served
+from integration.scheduling import ByFileAndGroup
+from services.apiserver import shared_apiserver
 
 SUBJECT = os.environ.get("TORTIE_BIN", "")
 ELF = b"\x7fELF"

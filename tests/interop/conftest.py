@@ -12,16 +12,12 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite(
-    "integration.plugin.host", "integration.plugin.store", "integration.pods.world", "interop.pair"
-)
-
-from integration.plugin.conftest import binaries  # noqa: E402 - so that their assertions say what they compared
-from integration.plugin.kubernetes_store import Served  # noqa: E402
-from integration.pods.world import PodHost  # noqa: E402
-from interop.pair import Implementation, Pair, PodPair, host_on_etcd  # noqa: E402
-from services.apiserver import shared_apiserver  # noqa: E402
-from services.etcd import Etcd  # noqa: E402
+from integration.plugin.conftest import binaries
+from integration.plugin.kubernetes_store import Served
+from integration.pods.world import PodHost
+from interop.pair import Implementation, Pair, PodPair, host_on_etcd
+from services.apiserver import shared_apiserver
+from services.etcd import Etcd
 
 __all__ = ["binaries"]  # a fixture
 

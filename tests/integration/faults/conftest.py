@@ -11,10 +11,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("integration.plugin.host", "integration.plugin.store", "integration.faults.rig")
-
-from integration.faults.rig import Rig, Rigs  # noqa: E402 - so that their assertions say what they compared
-from integration.plugin.conftest import binaries  # noqa: E402
+from integration.faults.rig import Rig, Rigs
+from integration.plugin.conftest import binaries
 
 __all__ = ["binaries"]  # a fixture
 

@@ -8,15 +8,10 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite(
-    *("integration.plugin.host", "integration.plugin.store", "integration.pods.world"),
-    *(f"integration.kubefaults.{name}" for name in ("kube_rig", "stories", "api_forms")),
-)
-
-from integration.kubefaults.kube_rig import KubeRig, KubeRigs  # noqa: E402 - so that their assertions say what they saw
-from integration.plugin.conftest import _orphans, binaries  # noqa: E402
-from integration.plugin.kubernetes_store import Served  # noqa: E402
-from services.apiserver import ApiServer  # noqa: E402
+from integration.kubefaults.kube_rig import KubeRig, KubeRigs
+from integration.plugin.conftest import _orphans, binaries
+from integration.plugin.kubernetes_store import Served
+from services.apiserver import ApiServer
 
 __all__ = ["_orphans", "binaries"]  # fixtures
 

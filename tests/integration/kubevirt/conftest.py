@@ -11,13 +11,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite(
-    "integration.pods.world", "integration.plugin.replay", "integration.plugin.mortal", "integration.kubevirt.machines"
-)
-
-from integration.kubevirt.machines import MachineHost  # noqa: E402 - so that assertions say what they compared
-from integration.plugin.conftest import _orphans, binaries  # noqa: E402
-from integration.plugin.kubernetes_store import Served  # noqa: E402
+from integration.kubevirt.machines import MachineHost
+from integration.plugin.conftest import _orphans, binaries
+from integration.plugin.kubernetes_store import Served
 
 __all__ = ["_orphans", "binaries"]  # fixtures
 

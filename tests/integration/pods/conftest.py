@@ -12,15 +12,11 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite(
-    "integration.pods.world", "integration.pods.checks", "integration.plugin.replay", "integration.plugin.mortal"
-)
-
-from integration.plugin.conftest import _orphans, binaries  # noqa: E402 - so that assertions say what they compared
-from integration.plugin.kubernetes_store import Served  # noqa: E402
-from integration.plugin.store import cluster_records  # noqa: E402
-from integration.pods.world import NAMESPACE, PodHost  # noqa: E402
-from services.etcd import EtcdServer, shared_etcd  # noqa: E402
+from integration.plugin.conftest import _orphans, binaries
+from integration.plugin.kubernetes_store import Served
+from integration.plugin.store import cluster_records
+from integration.pods.world import NAMESPACE, PodHost
+from services.etcd import EtcdServer, shared_etcd
 
 __all__ = ["_orphans", "binaries"]  # fixtures
 
