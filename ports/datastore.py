@@ -163,8 +163,8 @@ class Blocks(Listing[Block]):
 class Affinities(Listing[Affinity]):
     """Affinities of one owner (or of all owners of that kind: name ""), of one IP version or both.
 
-    `may_lag`: an answer that was true some time ago will do, if it is cheaper. Whoever says so reads what an affinity
-    leads to before acting on it, and lists again before taking a missing one for not there.
+    `may_lag`, of this and other listings: an answer that was true a moment ago will do, if it is cheaper. Whoever says
+    so lists again before taking what is missing for not there: to refuse a call, or to make a record.
     """
 
     owner: Owner
@@ -177,11 +177,11 @@ class Handles(Listing[Handle]):
 
 
 class IPPools(Listing[Pool]):
-    pass
+    may_lag: bool = False
 
 
 class IPReservations(Listing[Reservation]):
-    pass
+    may_lag: bool = False
 
 
 class IPAMConfigurations(Listing[IPAMConfiguration]):

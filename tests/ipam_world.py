@@ -68,8 +68,8 @@ def call_of(container: str, node: str, verb: str = "ADD", address: str = "", **i
 class World:
     """`store` is shared; each call gets a runtime of its own over whatever view of the store it is given.
 
-    `paged`: listings go page by page, so those that may lag are asked for; until `stand_still` they show an empty
-    cluster.
+    `paged`: listings go page by page, so those that may lag are asked for; until `stand_still` they show a cluster
+    without blocks.
     """
 
     def __init__(self, *, strict: bool = False, cooldown: int = 0, paged: bool = False) -> None:
@@ -77,14 +77,13 @@ class World:
         self.clock = MemoryClock()
         self.store = MemoryDatastore(self.clock)
         self.store.lists_in_one_go = not paged
-        if paged:
-            self.store.lag = self.store.snapshot()
         for node in NODES:
             self.store.create(NodeKey(node), Node(Metadata(node)), NEVER)
         self.store.create(IPPoolKey("p4"), Pool(Metadata("p4"), str(POOL), 30), NEVER)
         self.store.create(IPPoolKey("p6"), Pool(Metadata("p6"), str(POOL6), 126), NEVER)
         config = AllocationConfig(strict_affinity=strict, cooldown_seconds=cooldown)
         self.store.create(AllocationConfigKey(), config, NEVER)
+        self.stand_still()
 
     def runtime(self, store=None) -> Runtime:
         log = RecordingLog()

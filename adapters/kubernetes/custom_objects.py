@@ -74,9 +74,8 @@ class CustomObjects(Family):
         group = self._groups.choose(deadline)
         if isinstance(need, Key):
             return (one(object_path(need, group)),)
-        if isinstance(need, Affinities):
-            return (all_of(collection_path(need, group), affinity_selector(need), may_lag=need.may_lag),)
-        return (all_of(collection_path(need, group)),)
+        labels = affinity_selector(need) if isinstance(need, Affinities) else ""
+        return (all_of(collection_path(need, group), labels, may_lag=getattr(need, "may_lag", False)),)
 
     def answer(self, need: Need[Any], found: list[Found], deadline: Deadline) -> Any:
         (objects,) = found

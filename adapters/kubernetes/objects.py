@@ -38,8 +38,8 @@ def all_of(path: str, labels: str = "", *, may_lag: bool = False) -> Request:
     """Asks for the objects of a collection that have the labels: answered with a list, in the order of names.
 
     A collection that the server does not have is empty. `may_lag`: what the server remembers will do. To be up to date
-    a server over an etcd that cannot tell it so (before 3.4.31 or 3.5.13) reads the whole collection, however few have
-    the labels.
+    it has to ask its etcd, which it does every 100 ms only; over an etcd that cannot say (before 3.4.31 or 3.5.13) it
+    reads the whole collection, however few have the labels.
     """
     query = [("limit", PAGE)]
     if labels:

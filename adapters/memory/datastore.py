@@ -13,7 +13,6 @@ from _thread import get_ident
 
 from adapters.records.keys import key_text, parse_key
 from adapters.records.text_store import TextStore
-from ports.datastore import Affinities
 from ports.errors import AlreadyExists, Conflict, Missing
 
 TYPE_CHECKING = False
@@ -75,7 +74,7 @@ class MemoryDatastore(TextStore):
 
     def _answer(self, need: Need[Any], deadline: Deadline) -> Any:
         now = self._texts
-        if self.lag is not None and isinstance(need, Affinities) and need.may_lag:
+        if self.lag is not None and getattr(need, "may_lag", False):
             self._texts = self.lag[0]
         try:
             return super().fetch(need, deadline=deadline)[0]

@@ -37,7 +37,10 @@ NOT_STRICT = "global strict affinity should not be false for Windows node"
 
 
 class Surroundings(Value):
-    """What is stored that matters to a request. `affinities`: the node's, of the versions asked for; they may lag."""
+    """What is stored that matters to a request. `affinities` are the node's, of the versions asked for.
+
+    `may_lag`: so may they, the pools and the reservations.
+    """
 
     request: AssignRequest
     config: AllocationConfig
@@ -45,10 +48,13 @@ class Surroundings(Value):
     reservations: tuple[Reservation, ...]
     labels: Mapping[str, str]
     affinities: tuple[Stored[Affinity], ...]
+    may_lag: bool = False
 
 
 class Terms(Value):
-    """What one IP version's addresses may come from: pools, less `reserved` ranges; `affinities` as above."""
+    """What one IP version's addresses may come from: pools, less `reserved` ranges; `affinities` are the node's, and
+    may lag if `may_lag`.
+    """
 
     request: AssignRequest
     version: int
@@ -57,6 +63,7 @@ class Terms(Value):
     reserved: tuple[Cidr, ...]
     labels: Mapping[str, str]
     affinities: tuple[Stored[Affinity], ...]
+    may_lag: bool = False
 
 
 def versions_of(request: AssignRequest) -> tuple[int, ...]:
@@ -64,16 +71,16 @@ def versions_of(request: AssignRequest) -> tuple[int, ...]:
     return tuple([version for version in (V4, V6) if request.counts.get(version, 0) > 0])
 
 
-def read_surroundings(work: Work, request: AssignRequest) -> Surroundings:
+def read_surroundings(work: Work, request: AssignRequest, *, may_lag: bool = False) -> Surroundings:
     """One fetch. Missing without a record of the node; IpamError for a request that cannot be met as it stands."""
     require_versions(request.pools)
     versions = versions_of(request)
     config, reservations, node, pools, affinities = work.datastore.fetch(
         AllocationConfigKey(),
-        IPReservations(),
+        IPReservations(may_lag),
         NodeKey(request.owner.name),
-        IPPools(),
-        Affinities(request.owner, versions[0] if len(versions) == 1 else None, may_lag=True),
+        IPPools(may_lag),
+        Affinities(request.owner, versions[0] if len(versions) == 1 else None, may_lag),
         deadline=work.deadline,
     )
     if node is None:
@@ -88,16 +95,29 @@ def read_surroundings(work: Work, request: AssignRequest) -> Surroundings:
         tuple([one.record for one in reservations]),
         node.record.metadata.labels,
         affinities,
+        may_lag,
     )
 
 
 def read_ahead(work: Work, request: AssignRequest) -> Surroundings | None:
-    """The same before the host's lock is taken, where a listing may have to wait; None where it does not.
+    """The same before the host's lock is taken, as of a moment ago; None where that has no use.
 
-    An API server makes one who wants an up-to-date list wait until 100 ms after it last asked its etcd how far it is.
-    Under the lock each of the host's calls would wait that long after the one before; ahead of it they wait at once.
+    An API server makes one who wants an up-to-date list wait until 100 ms after it last asked its etcd how far it is,
+    and so each call of a host after the one before. What lags is no reason to refuse: then None as well.
     """
-    return None if work.datastore.lists_in_one_go else read_surroundings(work, request)
+    if work.datastore.lists_in_one_go:
+        return None
+    found = read_surroundings(work, request, may_lag=True)
+    return found if _serve(found) else None
+
+
+def _serve(found: Surroundings) -> bool:
+    try:
+        for version in versions_of(found.request):
+            terms_for(version, found)
+    except IpamError:
+        return False
+    return True
 
 
 def terms_for(version: int, found: Surroundings) -> Terms:
@@ -116,7 +136,7 @@ def terms_for(version: int, found: Surroundings) -> Terms:
     reserved = reserved_cidrs(found.reservations, version)
     reserved += tuple([one for one in request.busy if one.version == version])
     affinities = tuple([one for one in found.affinities if cidr_of(one).version == version])
-    return Terms(request, version, found.config, choice, reserved, found.labels, affinities)
+    return Terms(request, version, found.config, choice, reserved, found.labels, affinities, found.may_lag)
 
 
 def cidr_of(affinity: Stored[Affinity]) -> Cidr:

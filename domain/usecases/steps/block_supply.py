@@ -41,7 +41,7 @@ class BlockSupply:
         self._kept = terms.request.kept.get(terms.version)
         self.owned = 0
         self._own: list[Stored[Affinity]] = []
-        self._own_are_all = work.datastore.lists_in_one_go
+        self._own_are_all = not terms.may_lag
         self._own_from(terms.affinities)
         self._ahead: dict[Cidr, Stored[Block] | None] = {}
         self._reads_ahead = False  # most often the first block is enough

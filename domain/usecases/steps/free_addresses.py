@@ -184,7 +184,7 @@ def give_up_if_deselected(work: Work, block: Block, seen: Seen | None = None) ->
     owner = Owner.parse(block.affinity or "")
     try:
         if seen is None or not seen.is_about(owner.name):
-            seen = Seen(*work.datastore.fetch(NodeKey(owner.name), IPPools(), deadline=work.deadline))
+            seen = Seen(*work.datastore.fetch(NodeKey(owner.name), IPPools(may_lag=True), deadline=work.deadline))
         node = seen.node
         pool = pool_of(enabled_pools((one.record for one in seen.pools), block.cidr.version), block.cidr)
         if node is None or pool is None or not deselects(pool, node.record.metadata.labels):

@@ -28,6 +28,7 @@ from ports.datastore import (
     HandleKey,
     Handles,
     IPPools,
+    IPReservations,
     WorkloadEndpoints,
 )
 from ports.deadline import Deadline
@@ -148,8 +149,9 @@ class TestCollections:
         del recorded.requests[:]
         assert len(store.list(Affinities(Owner("host", "node-a"), may_lag=True), SOON)) == 600
         assert len(store.list(Affinities(Owner("host", "node-a")), SOON)) == 600
+        store.fetch(IPPools(may_lag=True), IPReservations(may_lag=True), IPPools(), deadline=SOON)
         ages = [dict(request.query).get("resourceVersion") for request in recorded.requests]
-        assert ages == ["0", None, None, None]
+        assert ages == ["0", None, None, None, "0", "0", None]
 
     def test_a_collection_that_is_not_served_is_empty(self, api, clock):
         """DATASTORE D.3: 404 on a list."""

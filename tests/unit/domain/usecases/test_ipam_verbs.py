@@ -192,6 +192,16 @@ def test_where_a_listing_may_have_to_wait_nothing_is_listed_under_the_hosts_lock
     assert listed == [(kind, in_one_go) for kind in (IPReservations, IPPools, Affinities)]
 
 
+@pytest.mark.parametrize("before", [{"disabled": True}, {"cidr": "10.9.0.0/24"}, {"node_selector": "gone == 'x'"}])
+def test_a_pool_as_it_was_a_moment_ago_is_no_reason_to_refuse(node, before):
+    """Where a listing may lag; the pool serves by now."""
+    node.add_pool("pool0", **{"cidr": "10.244.0.0/24", **before})
+    node.datastore.lists_in_one_go = False
+    node.datastore.lag = node.datastore.snapshot()
+    node.add_pool("pool0", "10.244.0.0/24")
+    assert assigned(node, ipam=ipam(ipv4_pools=("10.244.0.0/24",))) == ["10.244.0.128/26"]
+
+
 # --- namespaces ------------------------------------------------------------------------------------------------------
 
 

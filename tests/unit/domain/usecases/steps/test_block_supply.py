@@ -29,7 +29,10 @@ def node():
 
 
 def supply(node, **fields) -> BlockSupply:
-    return BlockSupply(node.work(), terms_for(4, read_surroundings(node.work(), node.request(**fields))))
+    may_lag = not node.datastore.lists_in_one_go
+    return BlockSupply(
+        node.work(), terms_for(4, read_surroundings(node.work(), node.request(**fields), may_lag=may_lag))
+    )
 
 
 def drawn(blocks: BlockSupply) -> str:
