@@ -8,7 +8,7 @@ Invariant: a call never takes more addresses than it was asked for, nor more tha
 
 from __future__ import annotations
 
-from domain.ipam.errors import BlockLimitReached, HandleFull, NoPool, StillContended
+from domain.ipam.errors import BlockLimitReached, HandleFull, IpamError, NoPool, StillContended
 from domain.ipam.pools import pool_of
 from domain.ipam.request import Assigned, AssignRequest, Taken
 from domain.usecases.steps.allocation_terms import read_surroundings, terms_for, versions_of
@@ -53,14 +53,13 @@ def auto_assign(
     for version in versions:
         try:
             terms = terms_for(version, found)
+            give_up_deselected(work, terms)
+            families.append(_Family(work, terms, undo).assign())
         except NoPool as error:
             if not request.optional_families:
                 raise
             work.log.warning("Leaving an IP version out", version=version, error=error, details=error.details)
             left_out.append(error)
-            continue
-        give_up_deselected(work, terms)
-        families.append(_Family(work, terms, undo).assign())
     if not families:
         raise left_out[0]
     return tuple(families)
@@ -79,6 +78,26 @@ class _Family:
         self._messages: list[str] = []
 
     def assign(self) -> Assigned:
+        """Refused only by what is so now: what fails by terms that lag is tried by those of now, if these differ."""
+        if not self._terms.may_lag:
+            return self._assign()
+        try:
+            found = self._assign()
+            if found.taken or not self._terms_are_others():
+                return found
+        except IpamError:
+            if self._taken or not self._terms_are_others():
+                raise
+        self._messages.clear()
+        return self._assign()
+
+    def _terms_are_others(self) -> bool:
+        """Reads again what the assignment depends on."""
+        then = self._terms
+        self._terms = now = terms_for(then.version, read_surroundings(self._work, self._request))
+        return (now.choice, now.reserved, now.config) != (then.choice, then.reserved, then.config)
+
+    def _assign(self) -> Assigned:
         for _ in range(MAX_TRIES):
             if self._request.max_per_handle:
                 self._taken += adopt_held(self._work, self._request, self._terms.version, self._taken)

@@ -11,9 +11,12 @@ from domain.cni.netconf import IpamSettings, KubernetesSettings, NetConf, Policy
 from domain.cni.request import CniArgs
 from domain.ipam.address import Address, Cidr
 from domain.ipam.affinity import Affinity
+from domain.ipam.config import AllocationConfig
 from domain.ipam.errors import BlockLimitReached, IpamError
 from domain.ipam.handle import Handle
+from domain.ipam.reservations import Reservation
 from domain.moment import go_string
+from domain.resource import Metadata
 from domain.usecases import test_connection as connection
 from domain.usecases.assign_addresses import assign_addresses
 from domain.usecases.check_addresses import check_addresses
@@ -22,10 +25,13 @@ from one_node import NODE, OWNER, OneNode
 from ports.datastore import (
     Affinities,
     AffinityKey,
+    AllocationConfigKey,
     BlockKey,
+    Blocks,
     ClusterInformationKey,
     HandleKey,
     IPPools,
+    IPReservationKey,
     IPReservations,
     Listing,
 )
@@ -200,6 +206,57 @@ def test_a_pool_as_it_was_a_moment_ago_is_no_reason_to_refuse(node, before):
     node.datastore.lag = node.datastore.snapshot()
     node.add_pool("pool0", "10.244.0.0/24")
     assert assigned(node, ipam=ipam(ipv4_pools=("10.244.0.0/24",))) == ["10.244.0.128/26"]
+
+
+def full_of_late(node) -> None:
+    """The first pool has no address left; listings that may lag show no more than that."""
+    node.add_pool("pool0", "10.244.0.0/30", block_size=30)
+    for number in range(4):
+        node.assign(f"full{number}")
+    node.datastore.lists_in_one_go = False
+    node.datastore.lag = node.datastore.snapshot()
+
+
+def test_a_pool_that_was_made_a_moment_ago_serves_when_the_others_are_full(node):
+    full_of_late(node)
+    node.add_pool("pool9", "10.250.0.0/30", block_size=30)
+    assert assigned(node) == ["10.250.0.0/30"]
+
+
+def test_addresses_that_were_reserved_until_a_moment_ago_are_given_out(node):
+    node.put(IPReservationKey("all"), Reservation(Metadata("all"), ("10.244.0.0/16",)))
+    node.datastore.lists_in_one_go = False
+    node.datastore.lag = node.datastore.snapshot()
+    node.remove(IPReservationKey("all"))
+    assert assigned(node) == ["10.244.0.128/26"]
+
+
+def test_blocks_of_a_pool_that_was_usable_until_a_moment_ago_do_not_count_as_the_nodes(node):
+    node.put(AllocationConfigKey(), AllocationConfig(max_blocks_per_host=1))
+    full_of_late(node)
+    node.add_pool("pool0", "10.244.0.0/30", block_size=30, disabled=True)
+    node.add_pool("pool9", "10.250.0.0/30", block_size=30)
+    assert assigned(node) == ["10.250.0.0/30"]
+
+
+def test_a_version_whose_last_pool_has_gone_a_moment_ago_may_be_left_out(node):
+    full_of_late(node)
+    node.add_pool("pool0", "10.244.0.0/30", block_size=30, disabled=True)
+    both = ipam(assign_ipv4="true", assign_ipv6="true", optional_families=True)
+    assert assigned(node, ipam=both) == ["fd00:10:244::80/122"]
+
+
+@pytest.mark.parametrize(("limit", "kind"), [(0, IpamError), (1, BlockLimitReached)])
+def test_what_is_refused_by_what_is_so_now_is_not_tried_again(node, limit, kind):
+    """Pools are read once before the host's lock, and once more before the refusal."""
+    node.put(AllocationConfigKey(), AllocationConfig(max_blocks_per_host=limit))
+    full_of_late(node)
+    listed = []
+    node.datastore.before = lambda _verb, need: listed.append(need) if isinstance(need, (IPPools, Blocks)) else None
+    with pytest.raises(kind):
+        node.assign()
+    assert [need.may_lag for need in listed if isinstance(need, IPPools)] == [True, False]
+    assert sum(isinstance(need, Blocks) for need in listed) == (0 if limit else 2)
 
 
 # --- namespaces ------------------------------------------------------------------------------------------------------
