@@ -60,9 +60,7 @@ def _pending(work: Work, key: AffinityKey) -> Stored[Affinity]:
     """The affinity as pending, or as another process of our node has already confirmed it."""
 
     def pending(found: Affinity | None) -> Affinity | Leave:
-        if found is not None and found.state == CONFIRMED:
-            return LEAVE
-        return (found or Affinity("")).replace(state=PENDING)
+        return _pending_or_confirmed(found or Affinity(""))
 
     try:
         return work.datastore.create(key, Affinity(PENDING), work.deadline)
@@ -135,9 +133,12 @@ def block_behind(
 def _reconfirm(work: Work, affinity: Stored[Affinity], block: Stored[Block]) -> Stored[Block]:
     """Finish a claim that stopped half-way, or take back a release that did.
 
-    The block is rewritten unchanged, so that a releaser that has read it loses its race.
+    The block is rewritten unchanged, so that a releaser that has read it loses its race. There is nothing to finish
+    where another process of our node has been faster: what is confirmed stays so, as routing trusts in it.
     """
-    pending = _kept(affinity.key, guarded_write(work, affinity.key, _back_to_pending, affinity))
+    pending = _kept(affinity.key, guarded_write(work, affinity.key, _pending_or_confirmed, affinity))
+    if pending.record.state == CONFIRMED:
+        return block
     try:
         block = rewrite(work, block, block.record)
     except (Conflict, Missing):
@@ -148,6 +149,10 @@ def _reconfirm(work: Work, affinity: Stored[Affinity], block: Stored[Block]) -> 
 
 def _back_to_pending(found: Affinity | None) -> Affinity | Leave:
     return LEAVE if found is None else found.replace(state=PENDING)
+
+
+def _pending_or_confirmed(found: Affinity | None) -> Affinity | Leave:
+    return LEAVE if found is None or found.state == CONFIRMED else found.replace(state=PENDING)
 
 
 def rewrite(work: Work, stored: Stored[Block], record: Block) -> Stored[Block]:

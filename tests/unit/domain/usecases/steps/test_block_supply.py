@@ -8,7 +8,7 @@ import pytest
 
 from adapters.records.keys import key_text
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import HOST, Owner
+from domain.ipam.affinity import CONFIRMED, HOST, Affinity, Owner
 from domain.ipam.block_order import Skip, name_seed, walk
 from domain.ipam.errors import BlockLimitReached
 from domain.usecases.steps.allocation_terms import read_surroundings, terms_for
@@ -239,3 +239,16 @@ def test_a_block_that_is_somebody_elses_by_now_keeps_its_owner_and_the_node_its_
     assert drawn(supply(paged)) != OWN[0]
     assert paged.block(OWN[0]).affinity == "host:node2"
     assert OWN[0] in paged.affinities()
+
+
+@pytest.mark.parametrize("before", ["pending", "pendingDeletion"])
+def test_an_affinity_that_is_confirmed_by_now_stays_so(paged, before):
+    """Routes of the node's containers depend on it; the claim of the call before is what the listing still shows."""
+    paged.add_block(OWN[0], state=before)
+    paged.datastore.lag = paged.datastore.snapshot()
+    paged.put(AffinityKey(OWNER, Cidr.parse(OWN[0])), Affinity(CONFIRMED))
+    written = []
+    paged.datastore.after = lambda verb, what: written.append(what) if verb == "update" else None
+    assert drawn(supply(paged)) == OWN[0]
+    assert written == []
+    assert paged.affinities() == {OWN[0]: CONFIRMED}
