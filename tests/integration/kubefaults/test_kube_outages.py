@@ -28,6 +28,7 @@ from services.kube_proxy import Action, Exchange, When
 from services.request_faults import after, answer, at, before, delay, every, numbered, page, stall, status
 
 DELS_TIME = 10.0  # seconds
+START = 5.0  # seconds that a busy machine may need to start a program
 WHOLE = 6  # seconds for a call that waits in vain
 
 # --- a restart ------------------------------------------------------------------------------------------------------
@@ -178,13 +179,13 @@ def test_p04_k02_k03_no_api_server_is_told_in_time_and_without_the_device(rigs: 
         with broken(rig, arrange):
             refused, seconds = rig.timed("ADD", sandbox, timeout_seconds=WHOLE)
         refused.error(TRY_AGAIN_LATER, told)
-        assert seconds < WHOLE + 5, seconds
+        assert seconds < WHOLE + START, seconds
         rig.gone(sandbox)
         rig.networked(sandbox, rig.add(sandbox))
         with broken(rig, arrange):
             refused, seconds = rig.timed("DEL", sandbox)
         refused.error(TRY_AGAIN_LATER, told)
-        assert seconds < DELS_TIME, seconds
+        assert seconds < DELS_TIME + START, seconds
         assert sandbox.inside.names() == {"lo"}
         assert rig.holds(sandbox, "k8s-pod-network") != []  # it could not be released
         rig.delete(sandbox).silent()
