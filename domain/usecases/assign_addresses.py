@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from domain.workload.kubevirt import VirtualMachine
     from ports.runtime import Runtime
 
+FRESH = 1.0  # seconds for which what was read ahead of the host's lock will do
+
 
 def assign_addresses(call: Call, runtime: Runtime, undo: Undo) -> Result:
     """The addresses with their blocks' masks (one asked for, or held before: /32 or /128), and one route for each.
@@ -143,9 +145,11 @@ class _Assignment:
             namespace_labels=_namespace_labels(call, runtime, self._identity),
             busy=tuple([address.host_cidr for address in runtime.node.addresses()]),
         )
-        ahead = read_ahead(work, request)
+        began, found = runtime.clock.monotonic(), read_ahead(work, request)
         with host_lock(call, runtime):
-            families = auto_assign(work, request, self._undo, ahead)
+            if runtime.clock.monotonic() - began > FRESH:
+                found = read_ahead(work, request)
+            families = auto_assign(work, request, self._undo, found)
         for family in families:
             if family.shortfall:
                 raise IpamError(f"failed to request IPv{family.version} addresses: {family.shortfall}")

@@ -198,6 +198,17 @@ def test_where_a_listing_may_have_to_wait_nothing_is_listed_under_the_hosts_lock
     assert listed == [(kind, in_one_go) for kind in (IPReservations, IPPools, Affinities)]
 
 
+@pytest.mark.parametrize(("waited", "listed"), [(0.9, [False]), (1.1, [False, True])])
+def test_what_was_read_before_a_long_wait_for_the_lock_is_read_again(node, waited, listed):
+    node.assign()
+    node.datastore.lists_in_one_go = False
+    node.lock.hold_elsewhere(waited)
+    pools = []
+    node.datastore.before = lambda _verb, need: pools.append(node.lock.held_now) if type(need) is IPPools else None
+    node.assign("c2")
+    assert pools == listed
+
+
 @pytest.mark.parametrize("before", [{"disabled": True}, {"cidr": "10.9.0.0/24"}, {"node_selector": "gone == 'x'"}])
 def test_a_pool_as_it_was_a_moment_ago_is_no_reason_to_refuse(node, before):
     """Where a listing may lag; the pool serves by now."""
