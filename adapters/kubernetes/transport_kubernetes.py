@@ -132,7 +132,7 @@ def _fault(server: str, error: BaseException) -> TransportError:
     if isinstance(cause, TimeoutError) or type(cause) in (exceptions.ConnectTimeoutError, exceptions.ReadTimeoutError):
         return too_late(server, harmless=harmless)
     why = getattr(cause, "strerror", None) or str(cause).strip()
-    return TransportError(f"{server}: {why}", harmless=harmless)
+    return TransportError(f"{server}: {why[:1].lower()}{why[1:]}", harmless=harmless)
 
 
 def _chain(error: BaseException) -> list[BaseException]:
