@@ -206,10 +206,11 @@ def _not_yet(client: KubeClient, groups: tuple[str, ...]) -> str:
     for group, path in GROUPS.items():
         if (group in groups) != (group in found):
             return f"group {group}"
-        if group not in groups and client.find(f"/apis/{path}") is not None:
+        version = client.find(f"/apis/{path}")
+        if (group in groups) != (version is not None):
             return f"version {path}"
-        if group in groups:
-            listed = {one["name"] for one in client.get(f"/apis/{path}")["resources"]}
+        if version is not None:
+            listed = {one["name"] for one in version["resources"]}
             for plural in kinds(group):
                 if plural not in listed or client.find(f"/apis/{path}/{plural}?limit=1") is None:
                     return plural

@@ -92,10 +92,10 @@ class _Family:
         return self._assign()
 
     def _terms_are_others(self) -> bool:
-        """Reads again what the assignment depends on."""
+        """Reads again what the assignment depends on. Pools that do not serve the request may come and go."""
         then = self._terms
         self._terms = now = terms_for(then.version, read_surroundings(self._work, self._request))
-        return (now.choice, now.reserved, now.config) != (then.choice, then.reserved, then.config)
+        return (now.choice.usable, now.reserved, now.config) != (then.choice.usable, then.reserved, then.config)
 
     def _assign(self) -> Assigned:
         for _ in range(MAX_TRIES):
