@@ -100,10 +100,11 @@ def read_surroundings(work: Work, request: AssignRequest, *, may_lag: bool = Fal
 
 
 def read_ahead(work: Work, request: AssignRequest) -> Surroundings | None:
-    """The same before the host's lock is taken, as of a moment ago; None where that has no use.
+    """The same as of a moment ago, for reading before the host's lock is taken; None where that has no use.
 
-    An API server makes one who wants an up-to-date list wait until 100 ms after it last asked its etcd how far it is,
-    and so each call of a host after the one before. What lags is no reason to refuse: then None as well.
+    An API server makes one who wants an up-to-date list wait until 100 ms after it last asked its etcd how far it is;
+    what it remembers it tells at once, and each round trip that is made before the lock is one less for those who wait
+    for it. What lags is no reason to refuse: then None as well.
     """
     if work.datastore.lists_in_one_go:
         return None

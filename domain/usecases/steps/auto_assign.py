@@ -83,16 +83,16 @@ class _Family:
             return self._assign()
         try:
             found = self._assign()
-            if found.taken or not self._terms_are_others():
+            if found.taken or not self._finds_other_terms():
                 return found
         except IpamError:
-            if self._taken or not self._terms_are_others():
+            if self._taken or not self._finds_other_terms():
                 raise
         self._messages.clear()
         return self._assign()
 
-    def _terms_are_others(self) -> bool:
-        """Reads again what the assignment depends on. Pools that do not serve the request may come and go."""
+    def _finds_other_terms(self) -> bool:
+        """Read again what to go by; whether it has changed. Pools that do not serve the request may come and go."""
         then = self._terms
         self._terms = now = terms_for(then.version, read_surroundings(self._work, self._request))
         return (now.choice.usable, now.reserved, now.config) != (then.choice.usable, then.reserved, then.config)
