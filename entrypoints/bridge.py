@@ -58,7 +58,7 @@ def call_log(name: str, environ: Mapping[str, str]) -> CallLog:
 
 
 def _plugin(log: CallLog, *, own_name: bool) -> Plugin:
-    def read_netconf(document: Json) -> BridgeConf:
+    def read_netconf(document: Json, _verb: str) -> BridgeConf:
         from domain.bridge.conf import read_bridge_conf
 
         conf = read_bridge_conf(document, own_name=own_name)

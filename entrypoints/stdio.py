@@ -48,7 +48,7 @@ MOST_STDIN = 8 << 20
 _MOST_UNDO_ROUNDS = 100
 
 
-def _read_netconf(document: Json) -> PluginConf:
+def _read_netconf(document: Json, _verb: str) -> PluginConf:
     from domain.cni.netconf import read_netconf
 
     return read_netconf(document)
@@ -64,9 +64,9 @@ class Plugin(Value):
     """What differs between our plugins.
 
     `about` goes before the version; a verb answers with the text for stdout. `ignore_unknown_args` as in
-    `domain.cni.request`. `make_call` makes what the verbs are called with from request, arguments, configuration, its
-    text and the deadline. With `versioned_errors` an error names the version that was asked for. `subject` is who is
-    said to have panicked.
+    `domain.cni.request`. `read_netconf` gets the verb beside the document: a DEL minds less than an ADD. `make_call`
+    makes what the verbs are called with from request, arguments, configuration, its text and the deadline. With
+    `versioned_errors` an error names the version that was asked for. `subject` is who is said to have panicked.
     """
 
     about: str
@@ -74,7 +74,7 @@ class Plugin(Value):
     read_args: Callable[[Request], CniArgs]
     verbs: Mapping[str, Verb]
     supported: tuple[str, ...] = SUPPORTED
-    read_netconf: Callable[[Json], PluginConf] = _read_netconf
+    read_netconf: Callable[[Json, str], PluginConf] = _read_netconf
     make_call: Callable[..., object] = _make_calico_call
     versioned_errors: bool = False
     subject: str = "Calico CNI"
@@ -155,8 +155,10 @@ def _respond(
 
     from domain.usecases.undo import Undo
 
-    netconf = plugin.read_netconf(document)
+    netconf = plugin.read_netconf(document, request.command)
     log.configure(netconf)
+    for warning in netconf.warnings:
+        log.warning(warning)
     args = plugin.read_args(request)
     runtime = (open_runtime or default_opener())(netconf, environ, log)
     undo = effects.begin(Undo(runtime.clock, log))

@@ -15,7 +15,11 @@ class Delegate(Value):
 
 
 class PluginConf(Value):
-    """`prev_result` is the JSON text of `prevResult` ("" if absent); log limits are 0 for the defaults."""
+    """`prev_result` is the JSON text of `prevResult` ("" if absent); log limits are 0 for the defaults.
+
+    `warnings` are what reading the configuration has to tell an operator: what was taken otherwise than it is written,
+    and what to write instead. The frame of the call logs them.
+    """
 
     cni_version: str = ""
     name: str = ""
@@ -28,3 +32,4 @@ class PluginConf(Value):
     log_file_max_count: int = 0
     ipam: Delegate = Delegate()
     prev_result: str = ""
+    warnings: tuple[str, ...] = ()

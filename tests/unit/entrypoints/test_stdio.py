@@ -115,6 +115,18 @@ def test_a_call_has_sixty_seconds_unless_the_configuration_says_otherwise() -> N
     assert subject.calls[0].deadline == Deadline(60.0)
 
 
+def test_what_reading_the_configuration_warns_of_is_logged(capfd: pytest.CaptureFixture[str]) -> None:
+    def read(_document: object, verb: str) -> NetConf:
+        return NetConf(warnings=(f"{verb} minds little",))
+
+    plugin = Plugin("A plugin", False, lambda _request: CniArgs(), {"DEL": lambda *_: ""}, read_netconf=read)
+    with stdin(json.dumps(NETCONF)):
+        assert run(plugin, {**ENVIRON, "CNI_COMMAND": "DEL"}, CallLog("test"), open_runtime) == 0
+    out, logged = capfd.readouterr()
+    assert out == ""
+    assert "DEL minds little" in logged
+
+
 @pytest.mark.parametrize(
     ("error", "answer"),
     [
