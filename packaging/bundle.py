@@ -107,7 +107,7 @@ def libraries(lock: Path) -> Path:
         return kept
     fresh = kept.with_name(f"{kept.name}.{os.getpid()}")
     fresh.mkdir(parents=True)
-    listed = fresh.with_suffix(".txt")
+    listed = fresh.with_name(f"{fresh.name}.txt")  # ours alone: other clones may be at it at the same time
     listed.write_text(requirements)
     say("== Fetching the bundled libraries")
     pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "-q", "--no-compile"]
