@@ -9,6 +9,7 @@ Invariant: what is returned looks like PEM of the right kind, and there is no ce
 from __future__ import annotations
 
 from adapters.etcdv3.transport import Tls
+from adapters.regular_file import read_regular
 from ports.errors import BadConfiguration
 
 TYPE_CHECKING = False
@@ -45,8 +46,7 @@ def _only_newest(version: str) -> bool:
 
 def _read(shown: str, path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
-            text = file.read()
+        text = read_regular(path)
     except OSError as error:
         raise BadConfiguration(f"{shown}: {error.strerror}") from None
     if not text.strip():

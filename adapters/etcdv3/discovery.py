@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 
 from adapters.etcdv3.endpoint import Endpoint
+from adapters.regular_file import read_regular
 from ports.errors import BadConfiguration, Expired, Unavailable
 
 TYPE_CHECKING = False
@@ -55,16 +56,16 @@ def name_servers(path: str) -> list[tuple[str, int]]:
     """Address and port of each server in a resolver's configuration; this host where it names none."""
     servers = []
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            for line in file:
-                words = line.split()
-                if len(words) > 1 and words[0] == "nameserver":
-                    address, _, port = words[1].partition("#")
-                    servers.append((address, int(port) if port.isdigit() else _PORT))
+        text = read_regular(path).decode("utf-8", "replace")
     except FileNotFoundError:
-        pass
+        text = ""
     except OSError as error:
         raise Unavailable(f"{path}: {error.strerror}") from error
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) > 1 and words[0] == "nameserver":
+            address, _, port = words[1].partition("#")
+            servers.append((address, int(port) if port.isdigit() else _PORT))
     return servers or [("127.0.0.1", _PORT)]
 
 

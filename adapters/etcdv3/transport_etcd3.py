@@ -18,6 +18,7 @@ import os
 from adapters.etcdv3 import etcdrpc
 from adapters.etcdv3.load_etcd3 import CIPHERS, NO_CIPHER_BEFORE_1_3
 from adapters.etcdv3.transport import DEADLINE_EXCEEDED, Outcome, Transport, TransportError, Untrusted
+from adapters.regular_file import read_regular
 from adapters.wire.tls import SYSTEM_AUTHORITIES
 
 etcdrpc.install()
@@ -188,8 +189,7 @@ def _system_authorities() -> bytes | None:
     """The first bundle there is; else gRPC's own."""
     for path in SYSTEM_AUTHORITIES:
         try:
-            with open(path, "rb") as file:
-                return file.read()
+            return read_regular(path)
         except OSError:
             continue
     return None

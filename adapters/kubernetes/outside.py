@@ -5,6 +5,7 @@ Invariant: these modules look at none of it by themselves, so that a test can sa
 
 from __future__ import annotations
 
+from adapters.regular_file import read_regular
 from domain.value import Value
 from ports.errors import BadConfiguration
 
@@ -40,9 +41,6 @@ class Outside(Value):
 def read_file(shown: str, path: str) -> bytes:
     """BadConfiguration `<shown> <path>: <why>`."""
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return read_regular(path)
     except OSError as error:
         raise BadConfiguration(f"{shown} {path}: {error.strerror}") from None
-    except ValueError:  # a NUL in it
-        raise BadConfiguration(f"{shown} {path!r} is no path") from None

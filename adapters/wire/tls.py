@@ -13,6 +13,7 @@ from __future__ import annotations
 import _ssl
 import os
 
+from adapters.regular_file import open_regular
 from adapters.wire.faults import Fault, Untrusted
 from adapters.wire.sockets import Stream
 from adapters.wire.waiting import FOREVER, READABLE, WRITABLE
@@ -185,8 +186,9 @@ def _trust_system(context: Any) -> None:
     """The first bundle there is. Without any, every server is refused, which says why."""
     for path in (os.environ.get("SSL_CERT_FILE", ""), *SYSTEM_AUTHORITIES):
         try:
-            context.load_verify_locations(path or None)
-        except (OSError, TypeError):
+            os.close(open_regular(path))  # OpenSSL would wait for a pipe, and read a device without end
+            context.load_verify_locations(path)
+        except OSError:
             continue
         return
 
