@@ -36,7 +36,7 @@ class Container(containers.DeclarativeContainer):
     exported = providers.Singleton(wiring.exported, netconf, environment)
     servers = providers.Singleton(wiring.api_servers, netconf, exported, clock)
     datastore = providers.Singleton(
-        wiring.datastore, exported, netconf.provided.sqlite_path, clock, servers, create=create, inline=inline
+        wiring.datastore, exported, netconf.provided.sqlite_path, clock, servers, create=create, inline=inline, log=log
     )
     cluster = providers.Singleton(wiring.cluster, netconf, exported, servers)
     dataplane = providers.Singleton(wiring.dataplane, netconf, clock, log, exported)

@@ -4,12 +4,17 @@ Each record is one write to a descriptor opened for appending, so records of dif
 file is full, whoever holds the lock on its directory renames it; the others go on writing to the renamed file, so
 nothing is lost. Rotated files keep the original's names but are not compressed (the standard library has no zstd).
 
+A file made here is readable by its owner and group alone: names of pods and addresses are in it. One that exists keeps
+its mode, and hands it on when it is rotated, since an operator may have opened it to others. What has a second name (a
+hard link) is not written: it may be somebody else's file.
+
 Invariant: `write` never raises, and never blocks on another process.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import time
 
 from domain.value import Value
@@ -22,6 +27,8 @@ _MEGABYTE = 1 << 20
 _DAY = 86_400
 _OPEN = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _REASON = "-size"
+_NEW_MODE = 0o640
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class Limits(Value):
@@ -51,7 +58,10 @@ class LogFile:
         self._stem, self._extension = (stem, dot + extension) if dot else (name, "")
         self._limits = limits
         _make_directory(self._directory)
-        self._descriptor = _open(path)
+        self._descriptor = _open(path, _NEW_MODE)
+        found = os.fstat(self._descriptor)
+        self._mode = found.st_mode & 0o666
+        self.risk = _risk(found)  # what an operator should know of the file, "" if nothing
 
     def write(self, line: bytes) -> None:
         """Append a record; what does not fit on the disk is lost."""
@@ -86,7 +96,7 @@ class LogFile:
             size = 0
         if size and size + more > self._limits.size:
             os.rename(self._path, self._free_name())
-        fresh = _open(self._path)
+        fresh = _open(self._path, self._mode)
         os.close(self._descriptor)
         self._descriptor = fresh
         self._prune()
@@ -143,17 +153,52 @@ def _make_directory(path: str) -> None:
     os.chmod(path, 0o755)  # noqa: S103 - the original's mode; other users may read where the log is
 
 
-def _open(path: str) -> int:
-    """Open for appending; a new file gets mode 0644 whatever the umask. Never a symbolic link, never waits."""
+def _open(path: str, mode: int) -> int:
+    """Open for appending; a new file gets that mode whatever the umask. Never a link of either kind, never waits."""
     for _ in range(10):  # others create it and rename it meanwhile
         try:
-            return os.open(path, _OPEN)
+            descriptor = os.open(path, _OPEN)
         except FileNotFoundError:
             pass
+        else:
+            return _unlinked(descriptor)
         try:
-            descriptor = os.open(path, _OPEN | os.O_CREAT | os.O_EXCL, 0o644)
+            descriptor = os.open(path, _OPEN | os.O_CREAT | os.O_EXCL, mode)
         except FileExistsError:
             continue
-        os.fchmod(descriptor, 0o644)
+        os.fchmod(descriptor, mode)
         return descriptor
-    raise OSError(f"{path} comes and goes")
+    raise OSError("it comes and goes")
+
+
+def _unlinked(descriptor: int) -> int:
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
+        os.close(descriptor)
+        raise OSError(f"it has {found.st_nlink} names (hard links), so it may be another program's; remove it")
+    return descriptor
+
+
+def _risk(found: os.stat_result) -> str:
+    if not stat.S_ISREG(found.st_mode):
+        return ""
+    if found.st_uid not in (0, os.geteuid()):
+        return f"it belongs to user {found.st_uid}"
+    if found.st_mode & _OTHERS_WRITE:
+        return f"others may write it (mode {stat.S_IMODE(found.st_mode):04o})"
+    return ""
+
+
+def why(path: str, error: Exception) -> str:
+    """The trouble with the log file in an operator's words."""
+    from errno import ELOOP
+
+    from adapters.linux.errno_text import reason
+
+    if not isinstance(error, OSError):
+        return "it cannot be the name of a file"
+    if error.errno is None:
+        return str(error)
+    if error.errno == ELOOP and os.path.islink(path):
+        return "it is a symbolic link, which is not followed; name the file it leads to, or remove it"
+    return reason(error)

@@ -56,13 +56,16 @@ class CallLog(Log):
         self._least = _LEVELS.get(netconf.log_level.lower() or self._default, _INFO)
         if not netconf.log_file_path:
             return
-        from entrypoints.log_file import Limits, LogFile
+        from entrypoints.log_file import Limits, LogFile, why
 
         limits = Limits.of(netconf.log_file_max_size, netconf.log_file_max_age, netconf.log_file_max_count)
         try:
             self._file = LogFile(netconf.log_file_path, limits)
         except (OSError, ValueError, RecursionError) as error:  # ValueError: a zero byte in the path
-            self.error("Cannot write the log file", path=netconf.log_file_path, error=error)
+            self.error("Cannot write the log file", path=netconf.log_file_path, error=why(netconf.log_file_path, error))
+            return
+        if self._file.risk:
+            self.warning("The log file is at risk", path=netconf.log_file_path, reason=self._file.risk)
 
     def always(self, **fields: object) -> None:
         """Fields that every later record has."""

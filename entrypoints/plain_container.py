@@ -57,4 +57,5 @@ class PlainContainer:
             self.servers(),
             create=self.create(),
             inline=self.inline(),
+            log=self.log(),
         )

@@ -47,7 +47,7 @@ def open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runt
     environment = exported(netconf, environ)
     servers = api_servers(netconf, environment, timepiece)
     runtime = Runtime(
-        datastore=lambda: datastore(environment, netconf.sqlite_path, timepiece, servers),
+        datastore=lambda: datastore(environment, netconf.sqlite_path, timepiece, servers, log=log),
         cluster=lambda: cluster(netconf, environment, servers),
         dataplane=lambda: dataplane(netconf, timepiece, log, environment),
         ipam_plugin=lambda: ipam_plugin(netconf, environment, runtime),
@@ -107,6 +107,7 @@ def datastore(  # noqa: PLR0913 - one parameter per thing that a type of datasto
     *,
     create: bool = False,
     inline: Mapping[str, str] = NO_INLINE,
+    log: Log | None = None,
 ) -> Datastore:
     """The type that is asked for; without one etcd if endpoints are given, else Kubernetes.
 
@@ -117,7 +118,9 @@ def datastore(  # noqa: PLR0913 - one parameter per thing that a type of datasto
     if not type:
         type = "etcdv3" if setting(environment, "ETCD_ENDPOINTS") else "kubernetes"
     if type == "sqlite":
-        return sqlite_datastore(sqlite_path or setting(environment, "TORTIE_SQLITE_PATH"), clock, create=create)
+        return sqlite_datastore(
+            sqlite_path or setting(environment, "TORTIE_SQLITE_PATH"), clock, create=create, log=log
+        )
     if type == "etcdv3":
         return etcd_datastore(environment, clock, inline)
     if type == "kubernetes":
@@ -125,13 +128,13 @@ def datastore(  # noqa: PLR0913 - one parameter per thing that a type of datasto
     raise Refused(f"unknown datastore type: {type}")
 
 
-def sqlite_datastore(path: str, clock: Clock, *, create: bool = False) -> Datastore:
+def sqlite_datastore(path: str, clock: Clock, *, create: bool = False, log: Log | None = None) -> Datastore:
     """It is closed when the process ends, which folds the write-ahead log into the file."""
     import atexit
 
     from adapters.sqlite.datastore import SqliteDatastore
 
-    opened = SqliteDatastore(path or DEFAULT_SQLITE_PATH, clock, create=create)
+    opened = SqliteDatastore(path or DEFAULT_SQLITE_PATH, clock, create=create, log=log)
     atexit.register(opened.close)
     return opened
 

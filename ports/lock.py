@@ -1,6 +1,7 @@
 """Keeping two calls on one host from contending. Best effort: correctness comes from compare-and-swap.
 
-Invariant: a call is never blocked for ever, and never fails, because of the lock.
+Invariant: a call is never blocked for ever because of the lock, and fails only where what is in its place can never
+serve as one.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ if TYPE_CHECKING:
 
 class Lock(ABC):
     @abstractmethod
-    def held(self, deadline: Deadline) -> AbstractContextManager[bool]:
+    def held(self, deadline: Deadline, *, strict: bool = False) -> AbstractContextManager[bool]:
         """Wait for the host-wide lock until the deadline and hold it for the `with` block.
 
         Gives whether it is really held; when it cannot be had (deadline, permissions) the block runs unlocked. The
-        lock file is `flock(2)`ed, so that it excludes the original's processes too, and is never deleted.
+        lock file is `flock(2)`ed, so that it excludes the original's processes too, and is never deleted. With `strict`
+        something in its place that is no lock file is `BadConfiguration` that names it; otherwise an error in the log.
         """
 
     @abstractmethod

@@ -3,19 +3,19 @@
 The kernel frees it when the holder dies, so nothing is ever left behind and the file stays. Waiting polls: a blocking
 `flock` could only be given a limit by a timer signal, and signals belong to the entrypoint.
 
-Invariant: the block always runs, locked if at all possible; a file made here has the mode written here whatever the
-umask is, and nothing that was there before is changed.
+Invariant: the block runs, locked if at all possible, unless `strict` forbids it to run beside what is no lock file; a
+file made here has the mode written here whatever the umask is, and nothing that was there before is changed.
 """
 
 from __future__ import annotations
 
 import os
-from errno import EINVAL
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 from stat import S_ISREG
 
 from adapters.linux.directory import make_directory
 from adapters.linux.errno_text import reason
+from ports.errors import BadConfiguration
 from ports.lock import Lock
 
 TYPE_CHECKING = False
@@ -44,20 +44,21 @@ class LockFile(Lock):
         self.clock = clock
         self.log = log
 
-    def held(self, deadline: Deadline) -> _Held:
-        return _Held(self, deadline, _open)
+    def held(self, deadline: Deadline, *, strict: bool = False) -> _Held:
+        return _Held(self, deadline, _open, strict=strict)
 
     def keep(self, path: str, deadline: Deadline) -> bool:
         if not os.path.exists(path):
             self.log.debug("Nothing there to lock", path=path)
             return False
         # Nobody leaves this block: the descriptor is closed, and the lock freed, when the process ends.
-        return _Held(LockFile(path, self.clock, self.log), deadline, _open_existing).__enter__()
+        return _Held(LockFile(path, self.clock, self.log), deadline, _open_existing, strict=False).__enter__()
 
 
 class _Held:
-    def __init__(self, lock: LockFile, deadline: Deadline, open_file: Callable[[str], int]) -> None:
+    def __init__(self, lock: LockFile, deadline: Deadline, open_file: Callable[[str], int], *, strict: bool) -> None:
         self._lock = lock
+        self._strict = strict
         self._open = open_file
         self._deadline = deadline
         self._fd = -1
@@ -69,6 +70,10 @@ class _Held:
             if self._wait():
                 return True
             lock.log.warning("The lock is held by others for too long, going on without it", path=lock.path)
+        except _NoLockFile as error:
+            if self._strict:
+                raise BadConfiguration(str(error)) from None
+            lock.log.error("Going on without the lock", error=error)
         except (OSError, ValueError) as error:
             lock.log.warning("Cannot use the lock, going on without it", path=lock.path, error=reason(error))
         except BaseException:  # a termination signal while waiting
@@ -106,6 +111,10 @@ class _Held:
             os.close(fd)
 
 
+class _NoLockFile(Exception):
+    """`str()` says what is in the lock's place, and what to do about it."""
+
+
 def _open(path: str) -> int:
     """The host's lock file, made if need be. What exists already stays as it is, and must be a regular file."""
     try:
@@ -114,11 +123,26 @@ def _open(path: str) -> int:
         make_directory(os.path.dirname(path))
         return _open(path)
     except FileExistsError:
+        pass
+    try:
         fd = os.open(path, _FLAGS)
-    if not S_ISREG(os.fstat(fd).st_mode):
+    except OSError:
+        _require_file(path, os.lstat(path).st_mode)
+        raise
+    try:
+        _require_file(path, os.fstat(fd).st_mode)
+    except BaseException:
         os.close(fd)
-        raise OSError(EINVAL, "not a regular file")
+        raise
     return fd
+
+
+def _require_file(path: str, mode: int) -> None:
+    if not S_ISREG(mode):
+        from adapters.linux.file_kind import kind_of
+
+        why = f"{path}: it is {kind_of(mode)}, and only a regular file can be the IPAM lock"
+        raise _NoLockFile(f'{why}; remove it, or set "ipam_lock_file" to another path')
 
 
 def _create(path: str) -> int:

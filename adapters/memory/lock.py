@@ -1,10 +1,12 @@
 """The host lock within one test: taken, free, or held by somebody else for a while.
 
-Invariant: `held` always lets its block run, and time passes on the given clock only while it waits.
+Invariant: `held` lets its block run unless something unfit is in the place, and time passes on the given clock only
+while it waits.
 """
 
 from __future__ import annotations
 
+from ports.errors import BadConfiguration
 from ports.lock import Lock
 
 TYPE_CHECKING = False
@@ -22,7 +24,8 @@ class MemoryLock(Lock):
     """`hold_elsewhere(seconds)` makes it look held by another process for that long.
 
     `held_now` tells whether a block runs under it, `given` what each `held` so far gave. `kept` are the paths that
-    `keep` has locked; those in `kept_elsewhere` another process has.
+    `keep` has locked; those in `kept_elsewhere` another process has. `unfit` says what is in the lock's place
+    that can be none.
     """
 
     def __init__(self, clock: Clock, log: Log) -> None:
@@ -33,6 +36,7 @@ class MemoryLock(Lock):
         self.given: list[bool] = []
         self.kept: list[str] = []
         self.kept_elsewhere: set[str] = set()
+        self.unfit = ""
 
     def hold_elsewhere(self, seconds: float = FOR_EVER) -> None:
         self._free_at = self._clock.monotonic() + seconds
@@ -40,8 +44,8 @@ class MemoryLock(Lock):
     def free_elsewhere(self) -> None:
         self._free_at = 0.0
 
-    def held(self, deadline: Deadline) -> _Held:
-        return _Held(self, deadline)
+    def held(self, deadline: Deadline, *, strict: bool = False) -> _Held:
+        return _Held(self, deadline, strict=strict)
 
     def keep(self, path: str, deadline: Deadline) -> bool:
         now = self._clock.monotonic()
@@ -51,7 +55,12 @@ class MemoryLock(Lock):
         self.kept.append(path)
         return True
 
-    def _take(self, deadline: Deadline) -> bool:
+    def _take(self, deadline: Deadline, *, strict: bool) -> bool:
+        if self.unfit:
+            if strict:
+                raise BadConfiguration(self.unfit)
+            self._log.error("Going on without the host lock", error=self.unfit)
+            return False
         now = self._clock.monotonic()
         free_at = FOR_EVER if self.held_now else self._free_at
         if free_at > now:
@@ -69,13 +78,14 @@ class MemoryLock(Lock):
 
 
 class _Held:
-    def __init__(self, lock: MemoryLock, deadline: Deadline) -> None:
+    def __init__(self, lock: MemoryLock, deadline: Deadline, *, strict: bool) -> None:
         self._lock = lock
         self._deadline = deadline
+        self._strict = strict
         self._taken = False
 
     def __enter__(self) -> bool:
-        self._taken = self._lock._take(self._deadline)
+        self._taken = self._lock._take(self._deadline, strict=self._strict)
         return self._taken
 
     def __exit__(

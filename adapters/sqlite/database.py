@@ -100,6 +100,19 @@ def _check_file(path: str, *, create: bool) -> None:
         raise Unavailable(f"datastore {path}: it is not a SQLite database")
 
 
+def risk_of(path: str) -> str:
+    """Who else may read or change the file, "" if nobody: whoever changes it decides which addresses are free."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return ""
+    if found.st_uid not in (0, os.geteuid()):
+        return f"it belongs to user {found.st_uid}; chown it"
+    if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        return f"others may read or change it (mode {stat.S_IMODE(found.st_mode):04o}); chmod it to 0600"
+    return ""
+
+
 def _make_folder(folder: str) -> None:
     """The folder and its missing parents, mode 0755 whatever the umask."""
     if os.path.isdir(folder):

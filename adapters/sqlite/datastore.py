@@ -11,7 +11,7 @@ Invariant: `meta.revision` is at least the revision of every record, and grows w
 from __future__ import annotations
 
 from adapters.records.text_store import TextStore
-from adapters.sqlite.database import open_database, unavailable, uuid4
+from adapters.sqlite.database import open_database, risk_of, unavailable, uuid4
 from adapters.sqlite.engine import _sqlite3
 from ports.errors import AlreadyExists, Conflict, Expired, Missing
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ports.clock import Clock
     from ports.datastore import Key, Revision
     from ports.deadline import Deadline
+    from ports.log import Log
 
     T = TypeVar("T")
 
@@ -36,15 +37,23 @@ class SqliteDatastore(TextStore):
     """`path` is that of the database file. Only with `create` is a missing one made, and its folder with it.
 
     Nothing is opened before the first verb. `Unavailable` names the path and what is wrong with it. Close it when the
-    call has answered (`with` does): the last process to close folds the write-ahead log into the file.
+    call has answered (`with` does): the last process to close folds the write-ahead log into the file. `log` hears who
+    else may read or change the file.
     """
 
     def __init__(
-        self, path: str, clock: Clock, *, create: bool = False, new_uid: Callable[[], str] | None = None
+        self,
+        path: str,
+        clock: Clock,
+        *,
+        create: bool = False,
+        new_uid: Callable[[], str] | None = None,
+        log: Log | None = None,
     ) -> None:
         super().__init__(f"datastore {path}", clock, new_uid or uuid4)
         self.path = path
         self._create = create
+        self._log = log
         self._connection: Connection | None = None
 
     def __enter__(self) -> Self:
@@ -104,7 +113,13 @@ class SqliteDatastore(TextStore):
     def _opened(self) -> Connection:
         if self._connection is None:
             self._connection = open_database(self.path, create=self._create)
+            self._tell_risk()
         return self._connection
+
+    def _tell_risk(self) -> None:
+        risk = risk_of(self.path)
+        if risk and self._log:
+            self._log.warning("The datastore is at risk", path=self.path, reason=risk)
 
     def _transact(self, begin: str, work: Callable[[Connection], T], deadline: Deadline) -> T:
         """All of the work or none of it, once nobody else is in the way."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -23,7 +25,7 @@ from contracts_clock import ClockContract
 from contracts_cluster import AbsentClusterContract
 from contracts_lock import LockContract
 from contracts_node import NodeContract
-from ports.errors import Missing, Refused, Unavailable
+from ports.errors import BadConfiguration, Missing, Refused, Unavailable
 
 ROOT = Path(__file__).parents[3]
 
@@ -47,6 +49,19 @@ def umask(request: pytest.FixtureRequest) -> Iterator[int]:
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.lstat().st_mode)
+
+
+def put(kind: str, path: Path, target: Path) -> None:
+    """What is no regular file."""
+    if kind == "a symbolic link":
+        path.symlink_to(target)
+    elif kind == "a folder":
+        path.mkdir()
+    elif kind == "a named pipe":
+        os.mkfifo(path)
+    else:
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(str(path))
 
 
 class TestSystemClock(ClockContract):
@@ -107,12 +122,26 @@ class TestLockFile(LockContract):
         with LockFile(str(path), clock, log).held(clock.deadline(0.1)) as really:
             assert really
         assert mode(path) == 0o640
-        pipe = tmp_path / "pipe"
-        os.mkfifo(pipe, 0o644)
-        os.chmod(pipe, 0o644)
-        with LockFile(str(pipe), clock, log).held(clock.deadline(0.1)) as really:
-            assert not really
-        assert mode(pipe) == 0o644
+
+    @pytest.mark.parametrize("kind", ["a symbolic link", "a folder", "a named pipe", "a socket"])
+    def test_what_can_be_no_lock_is_named_and_left_alone(
+        self, kind: str, path: Path, clock: SystemClock, log: RecordingLog, tmp_path: Path
+    ) -> None:
+        """Who is strict gets an error; who is not goes on without the lock."""
+        path.parent.mkdir(parents=True)
+        put(kind, path, tmp_path / "victim")
+        before = (path.lstat().st_mode, path.lstat().st_ino)
+        lock, open_before = LockFile(str(path), clock, log), os.listdir("/proc/self/fd")
+        why = f'{path}: it is {kind}, and only a regular file can be the IPAM lock; remove it, or set "ipam_lock_file"'
+        with pytest.raises(BadConfiguration, match=re.escape(why)), lock.held(clock.deadline(0.1), strict=True):
+            pytest.fail("it ran")
+        assert log.shown() == []
+        with lock.held(clock.deadline(0.1)) as really:
+            assert really is False
+        assert why in log.shown("error")[0]
+        assert (path.lstat().st_mode, path.lstat().st_ino) == before
+        assert not (tmp_path / "victim").exists()
+        assert os.listdir("/proc/self/fd") == open_before
 
     def test_the_originals_path_is_the_default(self, clock: SystemClock, log: RecordingLog) -> None:
         assert LockFile("", clock, log).path == DEFAULT_PATH == "/var/run/calico/ipam.lock"
@@ -191,21 +220,11 @@ class TestLockFile(LockContract):
             pass
         assert path.read_text() == "kept"
 
-    def test_a_link_in_its_place_is_not_followed(
-        self, path: Path, lock: LockFile, clock: SystemClock, log: RecordingLog, tmp_path: Path
-    ) -> None:
-        path.parent.mkdir(parents=True)
-        path.symlink_to(tmp_path / "victim")
-        with lock.held(clock.deadline(1)) as really:
-            assert not really
-        assert not (tmp_path / "victim").exists()
-        assert "error=too many levels of symbolic links" in log.shown("warning")[0]
-
-    @pytest.mark.parametrize("path", ["/proc/no/such/lock", "/", "/dev/null/x", "nul\0"])
+    @pytest.mark.parametrize("path", ["/proc/no/such/lock", "/dev/null/x", "nul\0"])
     def test_a_lock_that_cannot_be_had_lets_the_call_go_on(
         self, path: str, clock: SystemClock, log: RecordingLog
     ) -> None:
-        with LockFile(path, clock, log).held(clock.deadline(1)) as really:
+        with LockFile(path, clock, log).held(clock.deadline(1), strict=True) as really:
             assert really is False
         assert len(log.shown("warning")) == 1
 

@@ -18,6 +18,7 @@ import pytest
 
 from adapters.linux.clock import SystemClock
 from adapters.memory.clock import MemoryClock
+from adapters.memory.log import RecordingLog
 from adapters.sqlite.database import uuid4
 from adapters.sqlite.datastore import SqliteDatastore
 from contracts_datastore import SOON, DatastoreContract
@@ -83,6 +84,22 @@ def test_the_files_are_private_and_the_folders_are_not_whatever_the_umask(tmp_pa
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
     assert modes == {"datastore.db": 0o600, "datastore.db-wal": 0o600, "datastore.db-shm": 0o600}
     assert [stat.S_IMODE(folder.stat().st_mode) for folder in list(path.parents)[:3]] == [0o755] * 3
+
+
+@pytest.mark.parametrize(
+    ("mode", "owner", "told"),
+    [(0o600, 0, ""), (0o640, 0, "mode 0640"), (0o666, 0, "mode 0666"), (0o600, 12345, "belongs to user 12345")],
+)
+def test_a_file_that_others_may_read_or_change_is_used_and_told(made, mode, owner, told):
+    os.chmod(made, mode)
+    os.chown(made, owner, -1)
+    log = RecordingLog()
+    with SqliteDatastore(made, CLOCK, log=log) as store:
+        store.create(KEY, Handle({}), CLOCK.deadline(5))
+        store.get(KEY, CLOCK.deadline(5))
+    warnings = log.shown("warning")
+    assert len(warnings) == bool(told)
+    assert told in "".join(warnings)
 
 
 def test_closing_leaves_one_file(made):

@@ -44,7 +44,7 @@ def test_files_have_their_modes_whatever_the_mask(host: Host, umask: int, progra
     found = modes(host)
     assert {name: mode for name, mode in found.items() if name.startswith("datastore.db")} == {"datastore.db": "0o600"}
     expected = {"locks/ipam.lock": "0o600", "locks": "0o755", "logs": "0o755", "logs/deep": "0o755"}
-    expected |= {"logs/deep/cni.log": "0o644"}
+    expected |= {"logs/deep/cni.log": "0o640"}
     assert {name: found[name] for name in expected} == expected
     assert host.left() == {}
 
@@ -238,4 +238,25 @@ def test_a_token_is_on_no_command_line(host: Host) -> None:
     process.send_signal(signal.SIGTERM)
     assert process.wait(20) == 1
     assert not Path(f"/proc/{int(noted.read_text())}").exists()
+    assert host.left() == {}
+
+
+# --- files that are something else -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["a symbolic link", "a folder", "a named pipe"])
+def test_a_lock_that_is_no_file_refuses_an_add_and_holds_no_container(host: Host, kind: str) -> None:
+    container, lock = host.container(), host.folder / "ipam.lock"
+    host.add(container).result()
+    lock.unlink()
+    make = {"a symbolic link": lambda: lock.symlink_to(host.folder / "there"), "a folder": lock.mkdir}
+    make.get(kind, lambda: os.mkfifo(lock))()
+    other = host.container("b")
+    for program in EXECUTABLES:
+        host.add(other, program=program).error(7, f"{lock}: it is {kind}", "remove it, or set")
+    assert other.inside.names() == {"lo"}
+    assert host.left()["devices"] == {container.host_name}
+    deleted = host.delete(container)
+    deleted.silent()
+    assert f"{lock}: it is {kind}" in deleted.stderr
     assert host.left() == {}

@@ -47,6 +47,18 @@ def test_a_record_longer_than_the_limit_is_written_all_the_same(tmp_path: Path) 
     assert rotated(tmp_path) == []
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o644])
+def test_the_new_file_has_the_old_ones_mode(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "cni.log"
+    path.touch()
+    path.chmod(mode)
+    file = LogFile(str(path), limits(size=10))
+    file.write(b"record 0\n")
+    file.write(b"record 1\n")
+    assert path.read_bytes() == b"record 1\n"
+    assert path.stat().st_mode & 0o777 == mode
+
+
 def test_only_so_many_rotated_files_are_kept(tmp_path: Path) -> None:
     file = LogFile(str(tmp_path / "cni.log"), limits(size=10, count=3))
     for number in range(10):

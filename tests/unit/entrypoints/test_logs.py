@@ -89,7 +89,7 @@ def test_a_file_gets_the_same_lines(tmp_path: Path, capfd: pytest.CaptureFixture
     finally:
         os.umask(umask)
     assert path.read_text() == capfd.readouterr().err
-    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o755
     assert stat.S_IMODE(path.parent.parent.stat().st_mode) == 0o755
 
@@ -109,6 +109,36 @@ def test_trouble_with_the_file_is_nobodys_trouble(path: str, capfd: pytest.Captu
     out, shown = capfd.readouterr()
     assert out == ""
     assert "hello" in shown
+
+
+def test_a_link_in_the_files_place_is_named_and_not_written(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Of either kind: the file behind it may be another program's."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "soft.log").symlink_to(victim)
+    (tmp_path / "hard.log").hardlink_to(victim)
+    for name, reason in (("soft.log", "it is a symbolic link, which is not followed"), ("hard.log", "it has 2 names")):
+        log = CallLog("x")
+        log.configure(NetConf(log_file_path=str(tmp_path / name)))
+        log.info("hello")
+        shown = capfd.readouterr().err
+        assert f'Cannot write the log file error="{reason}' in shown
+        assert "Errno" not in shown
+        assert "hello" in shown
+    assert victim.read_text() == "precious"
+
+
+@pytest.mark.parametrize(("mode", "warned"), [(0o640, False), (0o644, False), (0o660, True), (0o666, True)])
+def test_a_file_that_others_may_write_is_told_and_keeps_its_mode(
+    tmp_path: Path, mode: int, warned: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cni.log"
+    path.touch()
+    path.chmod(mode)
+    log = CallLog("x")
+    log.configure(NetConf(log_file_path=str(path)))
+    assert (f"others may write it (mode {mode:04o})" in capfd.readouterr().err) is warned
+    assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
 def test_nobody_listening_on_stderr_is_nobodys_trouble() -> None:

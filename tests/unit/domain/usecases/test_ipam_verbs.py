@@ -36,7 +36,7 @@ from ports.datastore import (
     Listing,
 )
 from ports.deadline import Deadline
-from ports.errors import Expired, Refused, Unavailable
+from ports.errors import BadConfiguration, Expired, Refused, Unavailable
 
 POD = CniArgs(pod_name="web-0", pod_namespace="shop")
 BLOCK4, BLOCK6 = "10.244.0.128/26", "fd00:10:244::80/122"
@@ -129,6 +129,19 @@ def test_the_work_is_done_under_the_host_lock(node):
     assert held == [True] * len(held)
     assert held != []
     assert node.lock.given == [True, True]
+
+
+def test_what_can_be_no_lock_refuses_an_add_and_lets_a_delete_go_on(node):
+    node.assign()
+    node.lock.unfit = "/run/ipam.lock: it is a folder"
+    with pytest.raises(BadConfiguration, match="it is a folder"):
+        node.assign()
+    with pytest.raises(BadConfiguration, match="it is a folder"):
+        node.assign(args=CniArgs(ip=Address.parse("10.244.0.130")))
+    assert node.counts() == {"net1.c1": {BLOCK4: 1}}
+    node.release()
+    assert node.counts() == {}
+    assert "it is a folder" in node.log.shown("error")[0]
 
 
 def test_a_lock_that_is_held_elsewhere_only_delays(node):
