@@ -35,9 +35,11 @@ _SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {LAYOUT}",
 )
+_RESTORE = "restore it from a backup, or put in its place what `sqlite3 FILE .recover` saves of it"
 _REASONS = {
-    _sqlite3.SQLITE_NOTADB: "it is not a SQLite database",
-    _sqlite3.SQLITE_CORRUPT: "the database is damaged",
+    _sqlite3.SQLITE_ERROR: f"its tables are not as we made them; {_RESTORE}",
+    _sqlite3.SQLITE_NOTADB: "it is not a SQLite database; name another file, or restore it from a backup",
+    _sqlite3.SQLITE_CORRUPT: f"the database is damaged; {_RESTORE}",
     _sqlite3.SQLITE_READONLY: "it cannot be written (read-only)",
     _sqlite3.SQLITE_FULL: "no space is left on the disk",
     _sqlite3.SQLITE_CANTOPEN: "it cannot be opened, or its -wal and -shm files beside it cannot be made",
@@ -57,6 +59,20 @@ def unavailable(path: str, error: _sqlite3.Error) -> Unavailable:
     return Unavailable(f"datastore {path}: {reason} ({error})")
 
 
+def damaged(why: str) -> _sqlite3.DatabaseError:
+    """What SQLite would raise had it noticed itself."""
+    error = _sqlite3.DatabaseError(why)
+    error.sqlite_errorcode = _sqlite3.SQLITE_CORRUPT
+    return error
+
+
+def as_text(value: object) -> str:
+    """What stands where a text belongs: octets as UTF-8, as far as they are; a number as its digits; nothing as ""."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return "" if value is None else str(value)
+
+
 def open_database(path: str, *, create: bool) -> Connection:
     """A connection in autocommit mode. SQLite's own errors come out as they are: some of them are worth a retry."""
     if not path or "\0" in path or any("\ud800" <= one <= "\udfff" for one in path):  # SQLite wants UTF-8
@@ -70,6 +86,7 @@ def open_database(path: str, *, create: bool) -> Connection:
         f"file:{name}?mode=rw", timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False, uri=True
     )
     try:
+        connection.text_factory = as_text  # of its own accord it refuses a whole listing for one octet
         _check_layout(connection, path, create=create)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
@@ -97,7 +114,7 @@ def _check_file(path: str, *, create: bool) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise Unavailable(f"datastore {path}: it is not a regular file")
     if 0 < found.st_size < _SMALLEST:
-        raise Unavailable(f"datastore {path}: it is not a SQLite database")
+        raise Unavailable(f"datastore {path}: {_REASONS[_sqlite3.SQLITE_NOTADB]}")
 
 
 def risk_of(path: str) -> str:
@@ -160,7 +177,7 @@ def _check_layout(connection: Connection, path: str, *, create: bool) -> None:
         if (application, layout) == (APPLICATION_ID, LAYOUT):
             return
     if application != APPLICATION_ID:
-        raise Unavailable(f"datastore {path}: the database belongs to another program")
+        raise Unavailable(f"datastore {path}: the database belongs to another program; name another file")
     raise Unavailable(f"datastore {path}: its layout has version {layout}, this program knows version {LAYOUT}")
 
 

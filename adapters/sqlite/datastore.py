@@ -5,13 +5,16 @@ so two processes never replace the same version of a record. The file is in WAL 
 was answered survives kill -9 and power loss at the price of one fsync (docs/decisions). SQLite is asked through
 its C module alone; the `sqlite3` package around it would cost more to load than a whole ADD spends in it.
 
+Whoever can write the file may have put anything into it, so what a column holds is taken for text whatever its type: a
+value that makes no sense is then one bad record, and no reason why another record could not be read.
+
 Invariant: `meta.revision` is at least the revision of every record, and grows with every write and delete.
 """
 
 from __future__ import annotations
 
 from adapters.records.text_store import TextStore
-from adapters.sqlite.database import open_database, risk_of, unavailable, uuid4
+from adapters.sqlite.database import as_text, damaged, open_database, risk_of, unavailable, uuid4
 from adapters.sqlite.engine import _sqlite3
 from ports.errors import AlreadyExists, Conflict, Expired, Missing
 
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 
 _READ = "SELECT key, text, revision FROM records WHERE key"
 _AFTER_ANY_NAME = "\U0010ffff"
+_LAST_REVISION = 2**63 - 1  # SQLite would count on in fractions
 
 
 class SqliteDatastore(TextStore):
@@ -148,6 +152,8 @@ class SqliteDatastore(TextStore):
                     raise unavailable(self.path, error) from error
                 if deadline.passed(self._clock.monotonic()):
                     raise Expired(self.name) from error
+            except UnicodeDecodeError as error:  # SQLite quotes the file's own octets in what it says of them
+                raise unavailable(self.path, damaged("and not in UTF-8")) from error
 
 
 def _is_busy(error: _sqlite3.Error) -> bool:
@@ -161,15 +167,19 @@ def _rows(connection: Connection, span: Span) -> list[Row]:
         found = connection.execute(_READ + " >= ? AND key < ? ORDER BY key", bounds).fetchall()
     else:
         found = connection.execute(_READ + " = ?", (span.start,)).fetchall()
-    return [(key, text, str(revision)) for key, text, revision in found]
+    return [(_text(key), _text(text), str(revision)) for key, text, revision in found]
 
 
-def _revision_at(connection: Connection, address: str) -> int | None:
+def _text(value: object) -> str:
+    return value if type(value) is str else as_text(value)
+
+
+def _revision_at(connection: Connection, address: str) -> object:
     found = connection.execute("SELECT revision FROM records WHERE key = ?", (address,)).fetchall()
     return found[0][0] if found else None
 
 
-def _compare(found: int | None, replaces: Revision | None, key: Key[Any]) -> None:
+def _compare(found: object, replaces: Revision | None, key: Key[Any]) -> None:
     if found is None:
         raise Missing(key)
     if replaces is not None and replaces != str(found):
@@ -177,6 +187,10 @@ def _compare(found: int | None, replaces: Revision | None, key: Key[Any]) -> Non
 
 
 def _next_revision(connection: Connection) -> int:
-    connection.execute("UPDATE meta SET revision = revision + 1")
-    revision: int = connection.execute("SELECT revision FROM meta").fetchall()[0][0]
+    """`Unavailable` where counting on would give one revision twice."""
+    found = connection.execute("SELECT revision FROM meta").fetchall()
+    if len(found) != 1 or type(found[0][0]) is not int or not 0 <= found[0][0] < _LAST_REVISION:
+        raise damaged("its counter of revisions is not one whole number")
+    revision: int = found[0][0] + 1
+    connection.execute("UPDATE meta SET revision = ?", (revision,))
     return revision

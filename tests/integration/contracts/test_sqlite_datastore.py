@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ import pytest
 from adapters.linux.clock import SystemClock
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
+from adapters.records.bad_record import BadRecord
 from adapters.sqlite.database import uuid4
 from adapters.sqlite.datastore import SqliteDatastore
 from contracts_datastore import SOON, DatastoreContract
@@ -474,3 +476,116 @@ def test_revisions_grow_over_all_records_and_never_come_back(path):
         third = int(store.create(HandleKey("b"), Handle({}), SOON).revision)
         assert first < second
         assert third == second + 2  # the delete was a write too, as it is for etcd
+
+
+# --- values that are not what the column is for ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pytest.param(b"\xff\xfe{", id="octets"),
+        pytest.param(b"", id="no octets"),
+        pytest.param(7, id="number"),
+        pytest.param(2**63 - 1, id="large number"),
+        pytest.param(1.5, id="fraction"),
+        pytest.param("\0", id="zero byte"),
+    ],
+)
+def test_a_value_of_another_type_is_one_bad_record_and_hurts_no_other(made, value):
+    start_counter(made)
+    put(made, "/calico/ipam/v2/handle/bad", value)
+    with SqliteDatastore(made, CLOCK) as store:
+        assert [one.key for one in store.list(Handles(), CLOCK.deadline(5))] == [KEY]
+        assert [one.key for one in store.unreadable(CLOCK.deadline(5))] == [HandleKey("bad")]
+        with pytest.raises(BadRecord, match="is corrupt"):
+            store.get(HandleKey("bad"), CLOCK.deadline(5))
+        store.delete(HandleKey("bad"), None, CLOCK.deadline(5))
+        assert store.unreadable(CLOCK.deadline(5)) == ()
+
+
+def test_text_that_is_no_utf_8_hurts_no_other_record(made):
+    """In a value, in a key, and in a revision."""
+    start_counter(made)
+    with sqlite3.connect(made) as other:
+        for row in ((b"a", b"\xff", b"1"), (b"b\xff", b"{", b"2"), (b"c", b"{", b"\xff")):
+            key = "'/calico/ipam/v2/handle/' || CAST(? AS TEXT)"
+            other.execute(f"INSERT INTO records VALUES ({key}, CAST(? AS TEXT), CAST(? AS TEXT))", row)  # noqa: S608 - the text is our own
+    other.close()
+    with SqliteDatastore(made, CLOCK) as store:
+        assert [one.key for one in store.list(Handles(), CLOCK.deadline(5))] == [KEY]
+        assert [one.key.handle for one in store.unreadable(CLOCK.deadline(5))] == ["a", "b\ufffd", "c"]
+
+
+def test_octets_that_spell_a_record_are_one(made):
+    put(made, "/calico/ipam/v2/handle/h", b'{"block":{"10.0.0.0/26":1},"deleted":false}')
+    with SqliteDatastore(made, CLOCK) as store:
+        found = store.get(HandleKey("h"), CLOCK.deadline(5))
+        assert store.update(found.key, Handle({}), found.revision, CLOCK.deadline(5)).record == Handle({})
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE meta SET revision = 'x'",
+        "UPDATE meta SET revision = X'FF'",
+        "UPDATE meta SET revision = -1",
+        "UPDATE meta SET revision = 9223372036854775807",
+        "DELETE FROM meta",
+        "INSERT INTO meta VALUES (7)",
+    ],
+)
+def test_a_counter_that_cannot_count_is_named_before_anything_is_written(made, damage):
+    start_counter(made)
+    with sqlite3.connect(made) as other:
+        other.execute(damage)
+    other.close()
+    with SqliteDatastore(made, CLOCK) as store:
+        before = store.list(Handles(), CLOCK.deadline(5))
+        for write in (
+            lambda: store.create(HandleKey("new"), Handle({}), CLOCK.deadline(5)),
+            lambda: store.update(KEY, Handle({}), before[0].revision, CLOCK.deadline(5)),
+            lambda: store.delete(KEY, None, CLOCK.deadline(5)),
+        ):
+            with pytest.raises(Unavailable, match=rf"datastore {made}: the database is damaged; restore .*counter"):
+                write()
+        assert store.list(Handles(), CLOCK.deadline(5)) == before
+
+
+@pytest.mark.parametrize(
+    "damage", ["DROP TABLE records", "DROP TABLE meta", "ALTER TABLE records RENAME COLUMN text TO other"]
+)
+def test_tables_that_are_not_ours_are_named(made, damage):
+    with sqlite3.connect(made) as other:
+        other.execute(damage)
+    other.close()
+    with SqliteDatastore(made, CLOCK) as store, pytest.raises(Unavailable, match=rf"{made}: its tables are not as we"):
+        store.create(KEY, Handle({}), CLOCK.deadline(5))
+
+
+def test_whatever_the_file_holds_the_answer_is_an_error_that_names_it(made):
+    """Pages of garbage, cut off, swapped: each a plain answer or `Unavailable`, in bounded time."""
+    with SqliteDatastore(made, CLOCK) as store:
+        for at in range(300):
+            store.create(HandleKey(f"h{at}"), Handle({BLOCK: 1}), CLOCK.deadline(5))
+    whole, chance = Path(made).read_bytes(), random.Random(6)
+    for _ in range(150):
+        octets = bytearray(whole)
+        for _ in range(chance.randint(1, 4)):
+            at = chance.randrange(len(octets))
+            octets[at : at + 200] = chance.choice([b"\0", b"\xff", chance.randbytes(1)]) * chance.randint(1, 200)
+        Path(made).write_bytes(octets[: chance.choice([len(octets), chance.randrange(1, len(octets))])])
+        with SqliteDatastore(made, CLOCK) as store:
+            for ask in (
+                lambda: store.unreadable(CLOCK.deadline(5)),
+                lambda: store.list(Handles(), CLOCK.deadline(5)),
+                lambda: store.create(HandleKey("new"), Handle({}), CLOCK.deadline(5)),
+            ):
+                with suppress(Unavailable, AlreadyExists):
+                    ask()
+
+
+def put(path, key, value):
+    with sqlite3.connect(path) as other:
+        other.execute("INSERT INTO records VALUES (?, ?, 1)", (key, value))
+    other.close()
