@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from domain.bridge.conf import BridgeConf
+    from domain.cni.request import CniArgs, Request
     from domain.json_text import Json
     from domain.usecases.call import BridgeCall
     from domain.usecases.undo import Undo
@@ -67,7 +68,7 @@ def _plugin(log: CallLog, *, own_name: bool) -> Plugin:
     return Plugin(
         about=_ABOUT,
         ignore_unknown_args=False,
-        read_args=parse_mac_args,
+        read_args=_read_args,
         verbs={"ADD": _add, "DEL": _delete, "CHECK": _check, "GC": _collect, "STATUS": _status},
         supported=SUPPORTED_BY_BRIDGE,
         read_netconf=read_netconf,
@@ -75,6 +76,10 @@ def _plugin(log: CallLog, *, own_name: bool) -> Plugin:
         versioned_errors=True,
         subject=_ABOUT,
     )
+
+
+def _read_args(request: Request) -> CniArgs:
+    return parse_mac_args(request.args)
 
 
 def _make_call(*parts: object) -> BridgeCall:

@@ -6,7 +6,7 @@ Use cases are imported by the verb that needs them, because start-up is latency.
 from __future__ import annotations
 
 from domain.cni.errors import PLUGIN_FAILURE, CniError, error_text
-from domain.cni.request import parse_args_of
+from domain.cni.request import parse_args
 from entrypoints.flags import UsageWanted, parse_flags
 from entrypoints.logs import CallLog
 from entrypoints.stdio import Plugin, attempt, budget, default_opener, read_stdin, run, say, send
@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from domain.cni.request import CniArgs, Request
     from domain.usecases.call import Call
     from domain.usecases.undo import Undo
     from entrypoints.stdio import Opener
@@ -39,6 +40,10 @@ def main(arguments: Sequence[str], environ: Mapping[str, str], open_runtime: Ope
     if "t" in flags:
         return _report_connection(environ, log, open_runtime)
     return run(PLUGIN, environ, log, open_runtime)
+
+
+def _read_args(request: Request) -> CniArgs:
+    return parse_args(request.args)
 
 
 def _add(call: Call, runtime: Runtime, undo: Undo) -> str:
@@ -68,7 +73,7 @@ def _check(call: Call, runtime: Runtime, _undo: Undo) -> str:
 PLUGIN = Plugin(
     about="Calico CNI plugin",
     ignore_unknown_args=True,
-    read_args=parse_args_of,
+    read_args=_read_args,
     verbs={"ADD": _add, "DEL": _delete, "CHECK": _check},
 )
 

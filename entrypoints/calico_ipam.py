@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from domain.cni.request import check_address_args, parse_args_of
+from domain.cni.request import check_address_args, parse_args
 from entrypoints.flags import UsageWanted, parse_flags
 from entrypoints.logs import CallLog
 from entrypoints.stdio import Plugin, default_opener, run, say, send
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from domain.cni.netconf import NetConf
     from domain.cni.request import CniArgs, Request
-    from domain.json_text import Json
     from domain.usecases.call import Call
     from domain.usecases.undo import Undo
     from entrypoints.stdio import Opener
@@ -46,14 +45,8 @@ def _open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Run
     return runtime
 
 
-def _read_netconf(document: Json, verb: str) -> NetConf:
-    from domain.cni.netconf import read_netconf
-
-    return read_netconf(document, verb, ipam_only=True)
-
-
 def _read_args(request: Request) -> CniArgs:
-    args = parse_args_of(request)
+    args = parse_args(request.args)
     if request.command == "ADD":
         check_address_args(request.args)
     return args
@@ -86,6 +79,5 @@ PLUGIN = Plugin(
     about="Calico CNI IPAM",
     ignore_unknown_args=False,
     read_args=_read_args,
-    read_netconf=_read_netconf,
     verbs={"ADD": _add, "DEL": _delete, "CHECK": _check},
 )

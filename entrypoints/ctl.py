@@ -20,7 +20,7 @@ import sys
 from adapters.records.kinds import KINDS, kind_named
 from domain.cni.netconf import KubernetesSettings, NetConf
 from entrypoints import ctl_commands, ctl_ipam
-from entrypoints.ctl_answer import Answer
+from entrypoints.ctl_answer import Answer, people
 from entrypoints.ctl_commands import FAULTS, Session
 from entrypoints.ctl_config import DEFAULT_PATH, client_config
 from entrypoints.wiring import DEFAULT_SQLITE_PATH, SELF_CONTAINED, setting
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from entrypoints.container import Container
     from entrypoints.plain_container import PlainContainer
 
-_STOPPED_BY_PIPE, _STOPPED_BY_KEYBOARD = 141, 130  # what a shell reports of a process that the signal killed
+_STOPPED_BY_PIPE = 141  # what a shell reports of a process that the signal killed
 
 
 def main(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> int:
@@ -70,8 +70,6 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], container: Con
         return _unheard(_STOPPED_BY_PIPE)
     except OSError as error:
         return _unheard(_failed(f"cannot write the output: {error.strerror}"))
-    except KeyboardInterrupt:
-        return _STOPPED_BY_KEYBOARD
     finally:
         session.close()
     return answer.code
@@ -85,14 +83,20 @@ def _deliver(text: str) -> None:
     out: TextIO | None = sys.stdout  # None where the parent left the descriptor closed
     if out is None:
         raise OSError(errno.EBADF, "standard output is closed")
-    out.write(text)
+    try:
+        out.write(text)
+    except UnicodeEncodeError:  # a locale without the character: what is written is UTF-8 in all others
+        out.buffer.write(text.encode("utf-8", "replace"))
     out.flush()
 
 
 def _note(lines: Sequence[str]) -> None:
     err: TextIO | None = sys.stderr  # None as above
-    if err is not None:
-        err.writelines([f"{line}\n" for line in lines])
+    try:
+        if err is not None:
+            err.write(people(lines))
+    except OSError:  # nobody hears; the interpreter would try again at its end
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it lives as long as the process
 
 
 def _failed(why: str) -> int:

@@ -1,6 +1,10 @@
 """What a command of `tortie` gives back, and what it is shown on.
 
-Invariant: colour and width depend on the terminal alone, never on what is shown, so piped output stays the same.
+Names in a datastore are whatever somebody wrote there, and go to the operator's terminal: what could move its cursor,
+forge a row or turn the direction of writing is escaped here, wherever text for people is made.
+
+Invariant: colour and width depend on the terminal alone, never on what is shown, so piped output stays the same; a line
+that was given is one line.
 """
 
 from __future__ import annotations
@@ -8,13 +12,15 @@ from __future__ import annotations
 import os
 import sys
 
+from domain.cni.go_quote import printable
 from domain.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 PIPED_WIDTH = 120
+_MOST_DIGITS = 6  # of COLUMNS
 
 
 class Answer(Value):
@@ -39,8 +45,13 @@ class Screen(Value):
         return cls(_width(environment.get("COLUMNS", ""), is_terminal=is_terminal), is_terminal and not plain)
 
 
+def people(lines: Iterable[str]) -> str:
+    """The lines as text for people."""
+    return "".join([f"{printable(line)}\n" for line in lines])
+
+
 def _width(columns: str, *, is_terminal: bool) -> int:
-    if columns.isascii() and columns.isdigit() and int(columns):
+    if columns.isascii() and columns.isdigit() and len(columns) < _MOST_DIGITS and int(columns):
         return int(columns)
     if not is_terminal:
         return PIPED_WIDTH
@@ -52,6 +63,7 @@ def _width(columns: str, *, is_terminal: bool) -> int:
 
 def aligned(rows: Sequence[Sequence[str]], numbers: Sequence[int] = (), gap: str = "  ") -> list[str]:
     """Lines with columns of equal width; columns in `numbers` are flush right."""
+    rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))] if rows else []
     return [
         gap.join(

@@ -15,7 +15,7 @@ from domain.usecases.initialise_cluster import Wish, initialise_cluster
 from domain.usecases.steps.work import Work
 from domain.usecases.store_resource import apply_resource, create_resource
 from domain.workload.names import InvalidField
-from entrypoints.ctl_answer import Answer, Screen
+from entrypoints.ctl_answer import Answer, Screen, people
 from entrypoints.ctl_files import BadFile, read_manifests, shown_as
 from entrypoints.ctl_tables import table
 from entrypoints.version import VERSION
@@ -110,7 +110,7 @@ def init(options: Namespace, session: Session) -> str:
         f"{'made' if outcome.made else 'exists':<7} {name:<{width}}  {outcome.note}".rstrip()
         for name, outcome in zip(named, outcomes)
     ]
-    return "\n".join(lines) + "\n"
+    return people(lines)
 
 
 def get(options: Namespace, session: Session) -> str:

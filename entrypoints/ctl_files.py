@@ -9,6 +9,7 @@ Invariant: a file is read whole before anything is done with its first document.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
@@ -16,6 +17,7 @@ import sys
 import yaml
 
 from adapters.records.manifests import expand
+from adapters.regular_file import read_bounded
 from domain.json_text import dumps, whole_characters
 
 TYPE_CHECKING = False
@@ -35,6 +37,7 @@ _TYPES = {
 }
 
 
+LARGEST = 16 << 20  # bytes: some ten thousand endpoints
 _MOST_COPIES = 10_000  # nodes that aliases may add to what a file spells out
 
 
@@ -154,18 +157,31 @@ def _shown(path: str) -> str:
     return "standard input" if path == "-" else path
 
 
-def text_of(path: str) -> str:
-    """A file as text (`-`: standard input). BadFile, naming it, if it cannot be read as UTF-8."""
+def text_of(path: str, limit: int = LARGEST) -> str:
+    """A file, or what comes out of a pipe, as text (`-`: standard input).
+
+    BadFile, naming it, if it cannot be read, is larger than `limit` bytes, or is not in UTF-8.
+    """
     try:
         if path == "-":
-            source: TextIO | None = sys.stdin  # None where the parent left the descriptor closed
-            return source.buffer.read().decode() if source is not None else ""
-        with open(path, "rb") as file:
-            return file.read().decode()
+            return _of_stdin(limit).decode()
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY)
+        try:
+            return read_bounded(descriptor, limit).decode()
+        finally:
+            os.close(descriptor)
     except OSError as error:
-        raise BadFile(f"{path}: {error.strerror}") from None
+        raise BadFile(f"{_shown(path)}: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise BadFile(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None
+        raise BadFile(f"{_shown(path)}: not UTF-8 text: {error.reason} at byte {error.start}") from None
+
+
+def _of_stdin(limit: int) -> bytes:
+    source: TextIO | None = sys.stdin  # None where the parent left the descriptor closed
+    octets = source.buffer.read(limit + 1) if source is not None else b""
+    if len(octets) > limit:
+        raise OSError(errno.EFBIG, f"larger than {limit >> 20} MiB")
+    return octets
 
 
 def write_text(path: str, text: str) -> None:

@@ -7,6 +7,7 @@ from domain.ipam.pools import pool_of
 from domain.ipam.reservations import reserved_cidrs
 from domain.json_text import dumps
 from domain.moment import SECOND, parse_rfc3339, rfc3339
+from entrypoints.ctl_answer import people
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def show_address(inventory: Inventory, address: Address, *, as_json: bool) -> st
     lines += [f"  {_LABELS[name]:<13}{_text(value)}" for name in _LABELS if (value := facts.get(name))]
     if isinstance(attributes, dict):
         lines += ["Attributes:", *[f"  {name}: {value}" for name, value in attributes.items()]]
-    return "\n".join(lines) + "\n"
+    return people(lines)
 
 
 _STATES = {

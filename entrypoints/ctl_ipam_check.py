@@ -14,7 +14,7 @@ from domain.ipam.inventory import INFO, LEAK, PROBLEM
 from domain.json_text import dumps
 from domain.usecases.check_ipam import check_ipam
 from domain.usecases.collect_ipam import DONE, FAILED, KEPT, Sweep, collect_ipam, collectable
-from entrypoints.ctl_answer import Answer, folded
+from entrypoints.ctl_answer import Answer, folded, people
 from entrypoints.ctl_files import write_text
 from entrypoints.ctl_report import checked, common, finding_json, read_look, report_json
 
@@ -48,7 +48,7 @@ def check(options: Namespace, session: Session) -> Answer:
         lines += [*_group(group, session.screen.width, more), ""]
     counts = ", ".join([_count(report.findings, level) for level in (PROBLEM, LEAK, INFO)])
     lines.append(f"{'Clean' if code == 0 else 'Not clean'}: {counts}.")
-    return Answer("\n".join(lines) + "\n", code)
+    return Answer(people(lines), code)
 
 
 def _count(findings: Sequence[Finding], level: str) -> str:
@@ -132,13 +132,13 @@ def _dry(options: Namespace, session: Session, sweep: Sweep) -> Answer:
     leaks = [one for one in report.findings if one.level == LEAK and one.repairable]
     hint = [] if options.leaked or not leaks else [f"{_count(leaks, LEAK)} would need --leaked."]
     if not found:
-        return Answer("\n".join(["Nothing to collect.", *hint]) + "\n")
+        return Answer(people(["Nothing to collect.", *hint]))
     lines = [f"Would collect {len(found)} (dry run):", ""]
     for group in _groups(found):
         lines += [*_group(group, session.screen.width, "-o json shows all"), ""]
     wait = "at once" if not options.grace else f"after a second look {options.grace:g} s later"
     lines.append(f"With --yes this is done, {wait}; what is in use by then stays.")
-    return Answer("\n".join([*lines, *hint]) + "\n")
+    return Answer(people([*lines, *hint]))
 
 
 def outcomes_text(outcomes: Sequence[Collected]) -> str:
@@ -154,7 +154,7 @@ def outcomes_text(outcomes: Sequence[Collected]) -> str:
         ]
         if len(left) > _SHOWN:
             lines.append(f"  and {len(left) - _SHOWN} more {outcome}; -o json shows all")
-    return "\n".join(lines) + "\n"
+    return people(lines)
 
 
 def outcomes_json(outcomes: Sequence[Collected]) -> str:

@@ -15,7 +15,7 @@ from domain.usecases.configure_ipam import configure_ipam
 from domain.usecases.steps.free_addresses import cooldown_seconds, free_handle
 from domain.usecases.steps.free_without_handle import free_without_handle
 from domain.usecases.steps.release_listed import release_listed
-from entrypoints.ctl_answer import Answer
+from entrypoints.ctl_answer import Answer, people
 from entrypoints.ctl_ipam_check import outcomes_json, outcomes_text
 from entrypoints.ctl_report import common, read_look
 
@@ -58,7 +58,7 @@ def _release_addresses(work: Work, options: Namespace) -> Answer:
     outcome = release_listed(work, listed)
     lines = [f"Successfully released IP address {one.address}" for one in outcome.released]
     lines += [f"IP address {address} is not assigned" for address in outcome.unallocated]
-    text = "\n".join(lines) + "\n" if lines else ""
+    text = people(lines)
     if outcome.error is not None:
         return Answer(text, 1, (f"Error: {outcome.error}",))
     return Answer(text)
@@ -76,7 +76,7 @@ def _release_handle(work: Work, options: Namespace) -> Answer:
     if not free_handle(work, handle) and not free_without_handle(work, None, handle, cooldown_seconds(work)):
         raise IpamError(f"no handle {handle}, and no address is held under it")
     lines = [f"Successfully released IP address {address}" for address in addresses]
-    return Answer("\n".join([*lines, f"Successfully released handle {handle}"]) + "\n")
+    return Answer(people([*lines, f"Successfully released handle {handle}"]))
 
 
 class InUse(IpamError):
@@ -107,4 +107,4 @@ def configure(options: Namespace, session: Session) -> str:
         f"Successfully set {_SETTINGS[name]} to: {str(value).lower() if isinstance(value, bool) else value}"
         for name, value in shown.items()
     ]
-    return "\n".join(lines) + "\n"
+    return people(lines)

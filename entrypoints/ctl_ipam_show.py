@@ -7,12 +7,13 @@ Invariant: no line is wider than the screen, unless it is too narrow for a table
 
 from __future__ import annotations
 
+from domain.cni.go_quote import printable
 from domain.ipam.affinity import HOST
 from domain.ipam.utilisation import MOST, is_borrowed, utilisation
 from domain.json_text import dumps
 from domain.usecases.check_ipam import take_inventory
 from domain.value import Value
-from entrypoints.ctl_answer import Screen, aligned, folded
+from entrypoints.ctl_answer import Screen, aligned, folded, people
 from entrypoints.ctl_bars import LEGEND, block_bar, coloured, pool_bar
 from entrypoints.ctl_ipam_address import show_address
 
@@ -33,7 +34,7 @@ _CELLS = 64  # one an address in blocks of the usual size
 
 
 class Line(Value):
-    """One line of the table. `bar` draws it with that many cells at most."""
+    """One line of the table, with a printable `note` on what the columns leave out."""
 
     grouping: str
     cidr: str
@@ -83,12 +84,12 @@ def _pool_line(pool: PoolUse) -> Line:
     words = [pool.name, f"{len(pool.blocks)} of {_large(pool.places)} blocks", *_rest(pool.space)]
     if not pool.enabled:
         words.insert(1, "disabled")
-    return Line("IP Pool", str(pool.cidr), _large(pool.cidr.size), pool.space, ", ".join(words), pool)
+    return Line("IP Pool", str(pool.cidr), _large(pool.cidr.size), pool.space, printable(", ".join(words)), pool)
 
 
 def _block_line(block: BlockUse, *words: str) -> Line:
     words = (block.owner or "no owner", *words, *_rest(block.space))
-    return Line("Block", str(block.cidr), _large(block.cidr.size), block.space, ", ".join(words), block)
+    return Line("Block", str(block.cidr), _large(block.cidr.size), block.space, printable(", ".join(words)), block)
 
 
 def _rest(space: Space) -> list[str]:
@@ -172,12 +173,12 @@ def _of_node(inventory: Inventory, use: Utilisation, options: Namespace, screen:
         return _json({"node": node, "inUse": total, "borrowed": borrowed, "blocks": shown})
     known = "" if node in inventory.nodes else " There is no such node."
     summary = f"Node {node} holds {_count(total, 'address', 'addresses')}, {borrowed} of them borrowed; "
-    summary += f"{_count(len(own), 'block', 'blocks')} of its own.{known}\n"
+    summary += f"{_count(len(own), 'block', 'blocks')} of its own.{known}"
     lines = [
         _block_line(block) if block in own else _block_line(block, f"{held[str(block.cidr)]} of them for {node}")
         for block in blocks
     ]
-    return summary + ("\n" + _drawn(lines, screen) if lines else "")
+    return people([summary]) + ("\n" + _drawn(lines, screen) if lines else "")
 
 
 def _count(number: int, one: str, several: str) -> str:
@@ -204,7 +205,7 @@ def _borrowed(inventory: Inventory, node: str, *, as_json: bool) -> str:
     if as_json:
         names = ("ip", "borrowingNode", "block", "blockOwner", "type", "allocatedTo")
         return _json({"borrowed": [dict(zip(names, row)) for row in rows]})
-    return "\n".join(aligned([headings, *rows]) if rows else ["No address is borrowed."]) + "\n"
+    return people(aligned([headings, *rows]) if rows else ["No address is borrowed."])
 
 
 def _loans(inventory: Inventory) -> Iterable[list[str]]:
@@ -233,7 +234,7 @@ def _configuration(inventory: Inventory, *, as_json: bool) -> str:
     if as_json:
         return _json(values)
     rows = [[name, str(value).lower() if isinstance(value, bool) else str(value)] for name, value in values.items()]
-    return "\n".join(aligned([["PROPERTY", "VALUE"], *rows])) + "\n"
+    return people(aligned([["PROPERTY", "VALUE"], *rows]))
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from domain.usecases.check_ipam import Report
 
 VERSION = 1
+_LARGEST = 64 << 20  # bytes: some hundred thousand findings
 _LEVELS = (PROBLEM, LEAK, INFO)
 
 
@@ -77,7 +78,7 @@ def checked(inventory: Inventory) -> dict[str, int]:
 def read_look(path: str) -> Look:
     """The look that a report describes. BadFile if it is none of ours."""
     try:
-        document = parse(text_of(path))
+        document = parse(text_of(path, _LARGEST))
         if not isinstance(document, dict) or document.get("version") != VERSION:
             raise BadFile(f"{path}: not a report of `tortie ipam check -o json`")
         taken, findings = document.get("takenAt"), document.get("findings")

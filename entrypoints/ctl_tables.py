@@ -6,6 +6,7 @@ Invariant: a table shows records, it never decides; a field that says nothing is
 from __future__ import annotations
 
 from domain.json_text import parse
+from entrypoints.ctl_answer import aligned, people
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -135,6 +136,4 @@ def table(kind: str, records: Sequence[Any], *, wide: bool, namespaces: bool) ->
     if namespaces:
         columns = (("NAMESPACE", lambda record: record.metadata.namespace), *columns)
     rows = [[heading for heading, _ in columns], *[[cell(record) for _, cell in columns] for record in records]]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(columns))]
-    lines = ["   ".join([cell.ljust(width) for cell, width in zip(row, widths)]).rstrip() for row in rows]
-    return "\n".join(lines) + "\n"
+    return people(aligned(rows, gap="   "))

@@ -2,8 +2,8 @@
 
     2026-11-29 13:06:12.345 [INFO][4711] cni-plugin/add_workload.py 42: Assigned addresses ips="10.0.0.1/26"
 
-Local time, fields sorted by key, texts quoted as Go does, so that a record is one line whatever it holds. Until the
-configuration is known, INFO and above go to stderr.
+Local time, fields sorted by key, texts quoted as Go does, and what is not printable escaped everywhere, so that a
+record is one line whatever it holds. Until the configuration is known, INFO and above go to stderr.
 
 Invariant: nothing that goes wrong here is ever noticed by the call that logs.
 """
@@ -14,7 +14,7 @@ import os
 import sys
 import time
 
-from domain.cni.go_quote import go_quoted
+from domain.cni.go_quote import go_quoted, printable
 from ports.log import Log
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ def _shown(value: object) -> str:
         return "<nil>"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value).replace("\r", "\\r").replace("\n", "\\n")
+    return printable(str(value))
 
 
 class CallLog(Log):
@@ -99,10 +99,9 @@ class CallLog(Log):
         now = time.time_ns() // 1_000_000
         date = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now // 1000))
         head = f"{date}.{now % 1000:03d} [{_NAMES[level]}][{os.getpid()}] {self._component}/{place}: "
-        one_line = message.replace("\r", "\\r").replace("\n", "\\n")
         fields = {**self._always, **fields}
         tail = "".join([f" {key}={_shown(fields[key])}" for key in sorted(fields)])
-        return (head + one_line + tail + "\n").encode("utf-8", "replace")
+        return (head + printable(message) + tail + "\n").encode("utf-8", "replace")
 
 
 def _file_name(path: str) -> str:

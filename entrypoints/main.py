@@ -9,6 +9,10 @@ import sys
 from entrypoints import dispatch
 from entrypoints.stdio import open_missing_descriptors, say
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 def main() -> int:
     """The exit code. The name under which the process was started decides (`sys.argv[0]`)."""
@@ -29,12 +33,18 @@ def main() -> int:
 
         return commands.run(choice.arguments, os.environ)
     if choice.program == dispatch.OPERATOR:
-        from entrypoints.ctl import main as operate
+        from entrypoints.guard import guarded
 
-        return operate(choice.arguments)
+        return guarded(lambda: _operate(choice.arguments))
     if choice.program == dispatch.BRIDGE:
         from entrypoints import bridge
 
         return bridge.main(choice.name, choice.arguments, os.environ)
     say(f"Unknown binary name: {choice.name}\n")
     return 2
+
+
+def _operate(arguments: Sequence[str]) -> int:
+    from entrypoints.ctl import main as operate
+
+    return operate(arguments)

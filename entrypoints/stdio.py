@@ -2,7 +2,7 @@
 
 A runtime knows nothing of a call but its standard output and exit code. So an effect that no answer tells of must
 not stay: whatever ends a call other than a delivered answer (an error, a signal, a closed or full stdout) undoes what
-this call has done. This is the one place where errors become CNI JSON, and the only broad `except` there is.
+this call has done. This is the one place where errors become CNI JSON, and the only broad `except` of the plugins.
 
 Invariant: stdout gets one answer, or one error and nothing else; stdin is never logged (it may hold tokens).
 """
@@ -44,15 +44,14 @@ if TYPE_CHECKING:
     Opener: TypeAlias = Callable[[Any, Mapping[str, str], Log], Any]
 
 BUDGET = 60.0  # seconds for a call whose configuration does not say
-_LONGEST = 86_400  # a day; the kernel's timers do not take any number
 MOST_STDIN = 8 << 20
 _MOST_UNDO_ROUNDS = 100
 
 
-def _read_netconf(document: Json, verb: str) -> PluginConf:
+def _read_netconf(document: Json, _verb: str) -> PluginConf:
     from domain.cni.netconf import read_netconf
 
-    return read_netconf(document, verb)
+    return read_netconf(document)
 
 
 def _make_calico_call(*parts: Any) -> object:
@@ -158,9 +157,9 @@ def _respond(
 
     netconf = plugin.read_netconf(document, request.command)
     log.configure(netconf)
-    args = plugin.read_args(request)
-    for warning in netconf.warnings + args.warnings:
+    for warning in netconf.warnings:
         log.warning(warning)
+    args = plugin.read_args(request)
     runtime = (open_runtime or default_opener())(netconf, environ, log)
     undo = effects.begin(Undo(runtime.clock, log))
     deadline = runtime.clock.deadline(budget(netconf))
@@ -176,7 +175,7 @@ def default_opener() -> Opener:
 
 def budget(netconf: PluginConf) -> float:
     """Seconds that a call may take."""
-    return float(min(netconf.timeout_seconds, _LONGEST)) if netconf.timeout_seconds > 0 else BUDGET
+    return float(netconf.timeout_seconds) if netconf.timeout_seconds > 0 else BUDGET
 
 
 def attempt(

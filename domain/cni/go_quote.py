@@ -36,6 +36,15 @@ def go_quoted(text: str) -> str:
     return '"' + "".join([_escaped(character) for character in text]) + '"'
 
 
+def printable(text: str) -> str:
+    """The text with everything that is not printable escaped in Go's way: what moves a cursor, rings a bell, turns the
+    direction of writing or ends a line shows as what it is. A backslash stays as it is.
+    """
+    if text.isprintable():
+        return text
+    return "".join([one if one.isprintable() else _escaped(one) for one in text])
+
+
 def go_quoted_list(texts: list[str] | tuple[str, ...]) -> str:
     """`["a" "b"]`: a slice of texts as Go prints it."""
     return "[" + " ".join([go_quoted(text) for text in texts]) + "]"

@@ -43,10 +43,7 @@ _LONGEST_IFNAME = 15  # bytes: the kernel's IFNAMSIZ without the final zero
 
 
 class CniArgs(Value):
-    """CNI_ARGS as far as we know its keys. `ip` is the address asked for, None without one.
-
-    `warnings` say what was not understood, where that is no reason to refuse.
-    """
+    """CNI_ARGS as far as we know its keys. `ip` is the address asked for, None without one."""
 
     ip: Address | None = None
     pod_name: str = ""
@@ -55,7 +52,6 @@ class CniArgs(Value):
     pod_uid: str = ""
     test_namespace: str = ""
     mac: str = ""
-    warnings: tuple[str, ...] = ()
 
 
 class Request(Value):
@@ -196,25 +192,11 @@ _POD_UID = "K8S_POD_UID"  # runtimes give it; the original does not know it, and
 
 
 def _read_pairs(args: str, known: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
-    """CniError 999 for the first pair that is wrong, and for unknown keys where these are not to be ignored."""
-    found, unknown, wrong = _look_at_pairs(args, known)
-    if wrong:
-        raise CniError(INTERNAL, wrong[0])
-    if unknown and not found.pop("ignore_unknown", False):
-        raise CniError(INTERNAL, f"ARGS: unknown args {go_quoted_list(unknown)}")
-    found.pop("ignore_unknown", None)
-    return found
-
-
-def _look_at_pairs(args: str, known: Mapping[str, tuple[str, Any]]) -> tuple[dict[str, Any], list[str], list[str]]:
-    """The known values, the pairs of other keys, and what is wrong with the rest."""
     found: dict[str, Any] = {}
     unknown: list[str] = []
-    wrong: list[str] = []
     for pair in args.split(";") if args else ():
         if pair.count("=") != 1:
-            wrong.append(f"ARGS: invalid pair {go_quoted(pair)}")
-            continue
+            raise CniError(INTERNAL, f"ARGS: invalid pair {go_quoted(pair)}")
         key, _, value = pair.partition("=")
         if key not in known:
             unknown.append(pair)
@@ -225,8 +207,11 @@ def _look_at_pairs(args: str, known: Mapping[str, tuple[str, Any]]) -> tuple[dic
         try:
             found[field] = read(value)
         except ValueError as error:
-            wrong.append(f"ARGS: error parsing value of pair {go_quoted(pair)}: {error}")
-    return found, unknown, wrong
+            raise CniError(INTERNAL, f"ARGS: error parsing value of pair {go_quoted(pair)}: {error}") from None
+    if unknown and not found.pop("ignore_unknown", False):
+        raise CniError(INTERNAL, f"ARGS: unknown args {go_quoted_list(unknown)}")
+    found.pop("ignore_unknown", None)
+    return found
 
 
 def parse_args(args: str) -> CniArgs:
@@ -237,17 +222,6 @@ def parse_args(args: str) -> CniArgs:
     return CniArgs(**_read_pairs(args, _KNOWN))
 
 
-def parse_args_of(request: Request) -> CniArgs:
-    """Those of a call. A DEL needs no more than the pod's name: it does without what it does not understand."""
-    return _least(request.args, _KNOWN) if request.command == "DEL" else parse_args(request.args)
-
-
-def _least(args: str, known: Mapping[str, tuple[str, Any]]) -> CniArgs:
-    found, _, wrong = _look_at_pairs(args, known)
-    found.pop("ignore_unknown", None)
-    return CniArgs(**found, warnings=tuple([f"DEL does without a pair of CNI_ARGS; mend it: {why}" for why in wrong]))
-
-
 def check_address_args(args: str) -> None:
     """The original's calico-ipam reads CNI_ARGS again on ADD, knowing `IgnoreUnknown` and `IP` only (Calico quirk).
 
@@ -256,10 +230,9 @@ def check_address_args(args: str) -> None:
     _read_pairs(args, _COMMON)
 
 
-def parse_mac_args(request: Request) -> CniArgs:
-    """Those of a call of a plugin that knows `IgnoreUnknown` and `MAC` only. Errors as `parse_args`; none for a DEL."""
-    known = {"IgnoreUnknown": _COMMON["IgnoreUnknown"], "MAC": ("mac", str)}
-    return _least(request.args, known) if request.command == "DEL" else CniArgs(**_read_pairs(request.args, known))
+def parse_mac_args(args: str) -> CniArgs:
+    """The values of CNI_ARGS for a plugin that knows `IgnoreUnknown` and `MAC` only. Errors as `parse_args`."""
+    return CniArgs(**_read_pairs(args, {"IgnoreUnknown": _COMMON["IgnoreUnknown"], "MAC": ("mac", str)}))
 
 
 def parse_address_args(args: str) -> Address | None:

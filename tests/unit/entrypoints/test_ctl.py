@@ -449,7 +449,6 @@ class Raising(io.StringIO):
     [
         (BrokenPipeError(32, "Broken pipe"), 141, ""),
         (OSError(28, "No space left on device"), 1, "Error: cannot write the output: No space left on device\n"),
-        (KeyboardInterrupt(), 130, ""),
     ],
 )
 def test_output_that_cannot_be_delivered(tortie, capsys, monkeypatch, error, code, said):

@@ -52,8 +52,8 @@ def test_a_line_has_time_level_process_place_message_and_sorted_fields(capfd: py
 
 
 def test_a_message_is_one_line(capfd: pytest.CaptureFixture[str]) -> None:
-    CallLog("x").error("a\r\nb \udcff")
-    assert r"a\r\nb ?" in capfd.readouterr().err
+    CallLog("x").error("a\r\nb \udcff\x1b[2J", error=ValueError("\x9b\u202e\t"))
+    assert r"a\r\nb \xff\x1b[2J error=\u009b\u202e\t" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.cni.go_quote import go_quoted, go_quoted_list
+from domain.cni.go_quote import go_quoted, go_quoted_list, printable
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,8 @@ def test_the_quoted_form_is_one_printable_line(text: str) -> None:
 def test_lists_are_quoted_item_by_item() -> None:
     assert go_quoted_list(["a", 'b"']) == r'["a" "b\""]'
     assert go_quoted_list(()) == "[]"
+
+
+def test_what_is_not_printable_is_escaped_and_nothing_else():
+    assert printable(r'C:\dir "é…" 日本') == r'C:\dir "é…" 日本'
+    assert printable("a\x1b[2J\x9b\u202e\u2028\t\n\x7f\udcff") == r"a\x1b[2J\u009b\u202e\u2028\t\n\x7f\xff"
