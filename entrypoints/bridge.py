@@ -9,7 +9,8 @@ from domain.cni.request import parse_mac_args
 from domain.cni.versions import SUPPORTED_BY_BRIDGE
 from entrypoints.flags import UsageWanted, parse_flags
 from entrypoints.logs import CallLog
-from entrypoints.stdio import Plugin, run, say, send
+from entrypoints.standard_streams import say, send
+from entrypoints.stdio import Plugin, run
 from entrypoints.version import VERSION
 
 TYPE_CHECKING = False

@@ -9,7 +9,8 @@ from domain.cni.errors import PLUGIN_FAILURE, CniError, error_text
 from domain.cni.request import parse_args
 from entrypoints.flags import UsageWanted, parse_flags
 from entrypoints.logs import CallLog
-from entrypoints.stdio import Plugin, attempt, budget, default_opener, read_stdin, run, say, send
+from entrypoints.standard_streams import read_stdin, say, send
+from entrypoints.stdio import BUDGET, Plugin, attempt, budget, default_opener, run
 from entrypoints.version import VERSION
 
 TYPE_CHECKING = False
@@ -92,6 +93,7 @@ def _test_connection(environ: Mapping[str, str], log: Log, open_runtime: Opener 
     from domain.cni.netconf import parse_netconf
     from domain.usecases.test_connection import test_connection
 
-    netconf = parse_netconf(read_stdin())
+    text, waited = read_stdin(BUDGET)
+    netconf = parse_netconf(text)
     runtime = (open_runtime or default_opener())(netconf, environ, log)
-    test_connection(netconf, runtime, runtime.clock.deadline(budget(netconf)))
+    test_connection(netconf, runtime, runtime.clock.deadline(budget(netconf) - waited))

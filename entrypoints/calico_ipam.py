@@ -5,7 +5,8 @@ from __future__ import annotations
 from domain.cni.request import check_address_args, parse_args
 from entrypoints.flags import UsageWanted, parse_flags
 from entrypoints.logs import CallLog
-from entrypoints.stdio import Plugin, default_opener, run, say, send
+from entrypoints.standard_streams import say, send
+from entrypoints.stdio import Plugin, default_opener, run
 from entrypoints.version import VERSION
 
 TYPE_CHECKING = False

@@ -5,7 +5,7 @@ What Calico's combined executable has beyond that (felix, calicoctl, …) is not
 
 from __future__ import annotations
 
-from entrypoints.stdio import say, send
+from entrypoints.standard_streams import say, send
 from entrypoints.version import VERSION
 
 TYPE_CHECKING = False

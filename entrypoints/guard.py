@@ -8,7 +8,8 @@ Invariant: whatever the command meets, the process ends with an exit code and at
 from __future__ import annotations
 
 from domain.cni.go_quote import printable
-from entrypoints.stdio import say, trace
+from entrypoints.standard_streams import say
+from entrypoints.stdio import trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

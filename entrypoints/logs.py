@@ -15,6 +15,7 @@ import sys
 import time
 
 from domain.cni.go_quote import go_quoted, printable
+from entrypoints.standard_streams import Patience, write
 from ports.log import Log
 
 TYPE_CHECKING = False
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from domain.cni.plugin_conf import PluginConf
     from entrypoints.log_file import LogFile
 
+_PATIENCE = 1.0  # seconds for whoever reads stderr
 _DEBUG, _INFO, _WARNING, _ERROR = range(4)
 _NAMES = ("DEBUG", "INFO", "WARNING", "ERROR")
 _LEVELS = {"debug": _DEBUG, "warn": _WARNING, "warning": _WARNING, "error": _ERROR}  # anything else is INFO
@@ -50,6 +52,7 @@ class CallLog(Log):
         self._least = _LEVELS.get(default, _INFO)
         self._always: dict[str, object] = {}
         self._file: LogFile | None = None
+        self.patience = Patience(_PATIENCE)  # for all lines together
 
     def configure(self, netconf: PluginConf) -> None:
         """Level and file as the configuration wants them."""
@@ -88,10 +91,7 @@ class CallLog(Log):
             return
         caller = sys._getframe(2)  # the line that logs, past debug() to error() above
         line = self._line(level, f"{_file_name(caller.f_code.co_filename)} {caller.f_lineno}", message, fields)
-        try:  # noqa: SIM105 - contextlib costs 4 ms to load
-            os.write(self._descriptor, line)
-        except OSError:
-            pass
+        write(self._descriptor, line, self.patience)
         if self._file:
             self._file.write(line)
 

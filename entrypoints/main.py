@@ -7,7 +7,7 @@ import os
 import sys
 
 from entrypoints import dispatch
-from entrypoints.stdio import open_missing_descriptors, say
+from entrypoints.standard_streams import open_missing_descriptors, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

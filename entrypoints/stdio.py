@@ -9,13 +9,9 @@ Invariant: stdout gets one answer, or one error and nothing else; stdin is never
 
 from __future__ import annotations
 
-import os
-
 from domain.cni.errors import (
-    DECODING_FAILURE,
     INTERNAL,
     INVALID_CONFIG,
-    IO_FAILURE,
     TRY_AGAIN_LATER,
     CniError,
     error_text,
@@ -23,6 +19,7 @@ from domain.cni.errors import (
 from domain.cni.request import check_command, check_config, config_version, read_request
 from domain.cni.versions import SUPPORTED, check_version, supported_text, version_text
 from domain.value import Value
+from entrypoints.standard_streams import read_stdin, say, send
 from entrypoints.termination import Interrupted, ignore, raise_when_signalled, seen, settle
 from entrypoints.version import VERSION
 
@@ -44,7 +41,6 @@ if TYPE_CHECKING:
     Opener: TypeAlias = Callable[[Any, Mapping[str, str], Log], Any]
 
 BUDGET = 60.0  # seconds for a call whose configuration does not say
-MOST_STDIN = 8 << 20
 _MOST_UNDO_ROUNDS = 100
 
 
@@ -147,7 +143,7 @@ def _respond(
     request = read_request(environ, ignore_unknown_args=plugin.ignore_unknown_args)
     if request.command == "VERSION":
         return version_text(plugin.supported)
-    netconf_text = read_stdin()
+    netconf_text, waited = read_stdin(BUDGET)
     document = check_config(netconf_text)
     check_command(request)
     effects.version = config_version(document)
@@ -162,7 +158,7 @@ def _respond(
     args = plugin.read_args(request)
     runtime = (open_runtime or default_opener())(netconf, environ, log)
     undo = effects.begin(Undo(runtime.clock, log))
-    deadline = runtime.clock.deadline(budget(netconf))
+    deadline = runtime.clock.deadline(budget(netconf) - waited)
     call = plugin.make_call(request, args, netconf, netconf_text, deadline)
     return plugin.verbs[request.command](call, runtime, undo)
 
@@ -226,54 +222,3 @@ def trace(error: BaseException) -> str:
         places.append(f"{code.co_filename}:{step.tb_lineno} {code.co_name}")
         step = step.tb_next
     return " > ".join(places)
-
-
-def open_missing_descriptors() -> None:
-    """Fill descriptors 0 to 2 where the parent left them closed, before any file of ours lands there.
-
-    Stdout is filled with something that cannot be written to: nobody would get the answer, so the call must fail.
-    """
-    for descriptor in (0, 1, 2):
-        try:
-            os.fstat(descriptor)
-        except OSError:
-            os.open(os.devnull, os.O_WRONLY if descriptor == 2 else os.O_RDONLY)  # the lowest free one: this one
-
-
-def read_stdin() -> str:
-    """All of stdin; bytes that are not UTF-8 replaced, as Go's decoder does. CniError 5 and 6."""
-    pieces: list[bytes] = []
-    size = 0
-    while True:
-        try:
-            piece = os.read(0, 1 << 18)
-        except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            raise CniError(IO_FAILURE, f"error reading from stdin: read /dev/stdin: {why}") from None
-        if not piece:
-            return b"".join(pieces).decode("utf-8", "replace")
-        pieces.append(piece)
-        size += len(piece)
-        if size > MOST_STDIN:
-            why = f"network config is larger than {MOST_STDIN} bytes"
-            raise CniError(DECODING_FAILURE, f"error unmarshall network config: {why}")
-
-
-def send(text: str) -> bool:
-    """Write all of it to stdout; False when that was not possible."""
-    return _write(1, text)
-
-
-def say(text: str) -> None:
-    """Write to stderr; it does not matter whether anybody hears."""
-    _write(2, text)
-
-
-def _write(descriptor: int, text: str) -> bool:
-    left = text.encode("utf-8", "replace")
-    try:
-        while left:
-            left = left[os.write(descriptor, left) :]
-    except OSError:
-        return False
-    return True

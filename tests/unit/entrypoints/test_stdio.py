@@ -21,7 +21,8 @@ from domain.ipam.errors import IpamError
 from domain.usecases.call import Call
 from domain.usecases.undo import Undo
 from entrypoints.logs import CallLog
-from entrypoints.stdio import MOST_STDIN, Plugin, run
+from entrypoints.standard_streams import MOST_STDIN
+from entrypoints.stdio import Plugin, run
 from entrypoints.version import VERSION
 from ports.deadline import Deadline
 from ports.errors import BadConfiguration, Conflict, Expired, Refused, Unavailable
