@@ -10,6 +10,7 @@ from __future__ import annotations
 
 SECOND = 1_000_000_000
 _DAY = 86_400
+_DIGITS = "0123456789"
 
 
 def _civil(days: int) -> tuple[int, int, int]:
@@ -29,6 +30,20 @@ def _day_number(year: int, month: int, day: int) -> int:
     era, year_of_era = divmod(year, 400)
     day_of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
     return era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
+
+
+def _is_like(text: str, shape: str) -> bool:
+    """Whether each `0` of the shape is a digit in the text, and all else is equal."""
+    return len(text) == len(shape) and all(
+        one in _DIGITS if wanted == "0" else one == wanted for one, wanted in zip(text, shape)
+    )
+
+
+def _exists(moment: str) -> bool:
+    """Whether some calendar and clock show `0000-00-00T00:00:00`, whose digits are digits."""
+    date = int(moment[:4]), int(moment[5:7]), int(moment[8:10])
+    hour, minute, second = int(moment[11:13]), int(moment[14:16]), int(moment[17:])
+    return 0 < date[1] < 13 and _civil(_day_number(*date)) == date and hour < 24 and minute < 60 and second < 60
 
 
 def _date_and_time(instant: int) -> tuple[str, str]:
@@ -54,26 +69,30 @@ def go_string(instant: int) -> str:
 
 
 def parse_rfc3339(text: str) -> int:
-    """The instant of an RFC 3339 text, any offset, any number of fraction digits. ValueError if it is not one."""
-    date, separator, rest = text[:10], text[10:11], text[11:]
-    clock, tail = rest[:8], rest[8:]
+    """The instant of an RFC 3339 text, any offset, any number of fraction digits. ValueError if it is not one.
+
+    As with Go the moment has to exist: no 30 February, no 24:00, no leap second.
+    """
+    moment, tail = text[:19].replace("t", "T"), text[19:]
     fraction = ""
     if tail.startswith("."):
-        digits = len(tail[1:]) - len(tail[1:].lstrip("0123456789"))
-        fraction, tail = tail[1 : 1 + digits], tail[1 + digits :]
+        rest = tail[1:].lstrip(_DIGITS)
+        fraction, tail = tail[1 : len(tail) - len(rest)] or "none", rest
+    offset = "+00:00" if tail in ("Z", "z") else tail
     well_formed = (
-        separator in ("T", "t")
-        and len(clock) == 8
-        and (date[4:5], date[7:8], clock[2], clock[5]) == ("-", "-", ":", ":")
-        and (tail in ("Z", "z") or (len(tail) == 6 and tail[0] in "+-" and tail[3] == ":"))
+        _is_like(moment, "0000-00-00T00:00:00")
+        and _is_like(offset.replace("-", "+"), "+00:00")
+        and fraction != "none"
+        and _exists(moment)
+        and int(offset[1:3]) <= 24  # so does Go have it
+        and int(offset[4:]) <= 60
     )
     if not well_formed:
         raise ValueError(f"not an RFC 3339 time: {text!r}")
-    days = _day_number(int(date[:4]), int(date[5:7]), int(date[8:10]))
-    second = int(clock[:2]) * 3600 + int(clock[3:5]) * 60 + int(clock[6:8])
-    if tail not in ("Z", "z"):
-        offset = int(tail[1:3]) * 3600 + int(tail[4:6]) * 60
-        second -= offset if tail[0] == "+" else -offset
+    days = _day_number(int(moment[:4]), int(moment[5:7]), int(moment[8:10]))
+    second = int(moment[11:13]) * 3600 + int(moment[14:16]) * 60 + int(moment[17:])
+    ahead = int(offset[1:3]) * 3600 + int(offset[4:]) * 60
+    second -= ahead if offset[0] == "+" else -ahead
     return (days * _DAY + second) * SECOND + int((fraction + "000000000")[:9])
 
 

@@ -43,6 +43,11 @@ def test_go_drops_trailing_zeros_of_the_fraction_and_a_zero_fraction() -> None:
     assert go_string(whole) == "2026-11-29 13:06:12 +0000 UTC"
 
 
+def test_a_leap_day_is_a_day() -> None:
+    assert rfc3339(parse_rfc3339("2024-02-29T00:00:00Z")) == "2024-02-29T00:00:00Z"
+    assert rfc3339(parse_rfc3339("0000-02-29T00:00:00Z")) == "0000-02-29T00:00:00Z"
+
+
 def test_fractions_longer_than_nanoseconds_are_cut() -> None:
     assert parse_rfc3339("1970-01-01t00:00:00.1234567899z") == 123_456_789
 
@@ -60,6 +65,19 @@ def test_fractions_longer_than_nanoseconds_are_cut() -> None:
         "2026-11-29T13-06-12Z",
         "20a6-11-29T13:06:12Z",
         "2026-11-29T13:06:12+01:0x",
+        "2026-11-29T13:06:12.Z",
+        "2026-11-29T13:06:12.5",
+        "+026-1 -1_T 1:00:00Z",
+        "٢٠٢٦-11-29T13:06:12Z",
+        "2026-13-29T13:06:12Z",
+        "2026-00-29T13:06:12Z",
+        "2026-02-29T13:06:12Z",
+        "2026-11-00T13:06:12Z",
+        "2026-11-29T24:00:00Z",
+        "2026-11-29T13:60:12Z",
+        "2026-11-29T13:06:60Z",
+        "2026-11-29T13:06:12+25:00",
+        "2026-11-29T13:06:12-01:61",
     ],
 )
 def test_what_is_not_a_time_is_refused(text: str) -> None:
