@@ -43,7 +43,7 @@ UT_TRANSPORTS_KDD := tests/integration/pods/test_pods_golden.py tests/integratio
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all tested dist demo test bench lock proto clean
+.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all tested dist demo test bench lock proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -55,11 +55,17 @@ demo: build  ## network two containers, ping, break a route, clean up (root)
 	@packaging/bootstrap.sh tools "make demo"
 	@$(VENV)/bin/python packaging/demo.py
 
-test:  ## everything: build, lint, unit, mutants, integration, ut-etcd, ut-kdd, ut-kubevirt, demo (root)
+test:  ## everything: build, lint, unit, fuzz, mutants, integration, ut-etcd, ut-kdd, ut-kubevirt, demo (root)
 	@packaging/check.sh
 
 unit: bootstrap  ## unit tests, with the branch coverage that domain and ports must have
 	$(PYTEST) tests/unit $(COMPUTING) --cov --cov-report=term $(PYTEST_ARGS)
+
+MINUTES ?= 1
+TARGET ?=
+fuzz: bootstrap  ## give odd octets to every parser that meets foreign ones, MINUTES each (MINUTES=5 TARGET=http2,hpack FUZZ_ARGS=--keep)
+	@PYTHON="$(PYTHON)" packaging/bootstrap.sh fuzz
+	$(VENV)/bin/python tests/fuzz/run.py --minutes $(MINUTES) --target "$(TARGET)" $(FUZZ_ARGS)
 
 mutants: bootstrap  ## break the allocation code on purpose, and require that random schedules notice
 	$(PYTEST) tests/mutants $(COMPUTING) $(PYTEST_ARGS)

@@ -2,6 +2,7 @@
 # Brings the machine to where the make targets can run. Safe to call again and again: it does only what is missing.
 #
 #   bootstrap.sh venv          .venv from requirements.lock (again when the lock file or the interpreter changed)
+#   bootstrap.sh fuzz          Atheris into .venv, where there is one for this machine and Python; without it all goes on
 #   bootstrap.sh tools NAME    what tests and demo on the real kernel use; NAME is who asks, for the message
 #   bootstrap.sh kubernetes NAME
 #                              the same, and the programs of a real Kubernetes API server, unless the tests are to use
@@ -60,6 +61,20 @@ make_venv() {
     printf '%s' "$wanted" >$STAMP
 }
 
+# A download of 35 MB that nothing but `make fuzz` uses, so it is not in requirements.lock. Without a network, or for a
+# Python that it does not know yet, tests/fuzz/run.py has another way, and says so.
+add_fuzzer() {
+    local lock=tests/fuzz/requirements.lock stamp=$VENV/.tortie-fuzz-stamp wanted
+    wanted="$(cat $STAMP) $(sha256sum <"$lock")"
+    [ "$(cat $stamp 2>/dev/null)" = "$wanted" ] && return 0
+    say "Installing Atheris into $VENV (once; pip keeps its download)"
+    if $VENV/bin/python -m pip install --disable-pip-version-check --no-input -q --progress-bar off --no-compile --require-hashes --only-binary=:all: -r "$lock"; then
+        printf '%s' "$wanted" >$stamp
+    else
+        say "NO ATHERIS for $($VENV/bin/python -V) on $(uname -m)"
+    fi
+}
+
 # What tests/integration and the demo call from outside: ip, ping, ps, the packet filter's commands, and the CNI
 # project's plugins to delegate to and to compare with.
 find_tools() { # who asks
@@ -93,11 +108,12 @@ find_compiler() { # who asks
 
 case "${1:-}" in
 venv) make_venv ;;
+fuzz) add_fuzzer ;;
 tools) find_tools "${2:-this}" ;;
 kubernetes)
     find_tools "${2:-this}"
     [ -n "${TORTIE_TEST_KUBECONFIG:-}" ] || packaging/apiserver.sh build
     ;;
 compiler) find_compiler "${2:-this}" ;;
-*) fail "usage: bootstrap.sh venv | tools NAME | kubernetes NAME | compiler NAME" ;;
+*) fail "usage: bootstrap.sh venv | fuzz | tools NAME | kubernetes NAME | compiler NAME" ;;
 esac

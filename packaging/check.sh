@@ -13,6 +13,8 @@ failed=()
 summary=()
 not_run=
 
+export MINUTES=${MINUTES:-0.008} FUZZ_ARGS=${FUZZ_ARGS:---jobs=2} # of `make fuzz`, for each of its targets
+
 stage() { # target
     local started=$SECONDS verdict=passed closing
     printf '\n===== make %s =====\n' "$1"
@@ -29,7 +31,7 @@ if [ ${#failed[@]} = 0 ]; then
     [ ${#failed[@]} = 0 ] || SUBJECT=build # which says more than nothing does
     TORTIE_BIN=$("${MAKE:-make}" --no-print-directory -s tested)
     export TORTIE_BIN # as it is now, for all stages
-    for target in lint unit mutants integration ut-etcd ut-kdd ut-kubevirt ut-transports demo; do stage "$target"; done
+    for target in lint unit fuzz mutants integration ut-etcd ut-kdd ut-kubevirt ut-transports demo; do stage "$target"; done
     if [ -n "${PEER:-}" ]; then
         stage interop
     else

@@ -1,0 +1,15 @@
+"""All targets. Each module beside this one has those of a family of parsers."""
+
+from __future__ import annotations
+
+from fuzz import addresses, cni, json_texts
+from fuzz.target import Target
+
+FAMILIES = (addresses, cni, json_texts)
+
+
+def targets() -> dict[str, Target]:
+    """By name."""
+    found = {target.name: target for family in FAMILIES for target in family.TARGETS}
+    assert len(found) == sum(len(family.TARGETS) for family in FAMILIES), "two targets of one name"
+    return found
