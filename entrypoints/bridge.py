@@ -5,7 +5,7 @@ Under which name it was called decides the defaults (domain/bridge/conf); here i
 
 from __future__ import annotations
 
-from domain.cni.request import parse_mac_args
+from domain.cni.request import CniArgs, parse_mac_args
 from domain.cni.versions import SUPPORTED_BY_BRIDGE
 from entrypoints.flags import UsageWanted, parse_flags
 from entrypoints.logs import CallLog
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from domain.bridge.conf import BridgeConf
-    from domain.cni.request import CniArgs, Request
+    from domain.cni.request import Request
     from domain.json_text import Json
     from domain.usecases.call import BridgeCall
     from domain.usecases.undo import Undo
@@ -59,10 +59,10 @@ def call_log(name: str, environ: Mapping[str, str]) -> CallLog:
 
 
 def _plugin(log: CallLog, *, own_name: bool) -> Plugin:
-    def read_netconf(document: Json, _verb: str) -> BridgeConf:
+    def read_netconf(document: Json, verb: str) -> BridgeConf:
         from domain.bridge.conf import read_bridge_conf
 
-        conf = read_bridge_conf(document, own_name=own_name)
+        conf = read_bridge_conf(document, own_name=own_name, verb=verb)
         log.always(network=conf.name)
         return conf
 
@@ -80,7 +80,8 @@ def _plugin(log: CallLog, *, own_name: bool) -> Plugin:
 
 
 def _read_args(request: Request) -> CniArgs:
-    return parse_mac_args(request.args)
+    """Only an ADD needs them."""
+    return parse_mac_args(request.args) if request.command == "ADD" else CniArgs()
 
 
 def _make_call(*parts: object) -> BridgeCall:

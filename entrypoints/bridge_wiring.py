@@ -6,18 +6,21 @@ Invariant: nothing is opened, and no adapter loaded, before a use case first ask
 from __future__ import annotations
 
 from ports.errors import Refused
+from ports.ipam_plugin import IpamPlugin
 from ports.runtime import BridgeRuntime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from domain.bridge.conf import BridgeConf
+    from domain.cni.result import Result
     from ports.attachments import Attachments
     from ports.bridge import Bridges
     from ports.clock import Clock
+    from ports.deadline import Deadline
     from ports.firewall import Firewall
-    from ports.ipam_plugin import IpamPlugin
+    from ports.ipam_plugin import IpamCall
     from ports.lock import Lock
     from ports.log import Log
 
@@ -33,7 +36,7 @@ def open_bridge_runtime(conf: BridgeConf, environ: Mapping[str, str], log: Log) 
         bridges=lambda: bridges(environ, timepiece, log),
         firewall=lambda: firewall(environ, timepiece),
         attachments=lambda: attachments(conf.state_dir),
-        ipam_plugin=lambda: ipam_plugin(conf, environ, timepiece, log),
+        ipam_plugin=lambda: IpamByType(lambda type: ipam_plugin(type, conf, environ, timepiece, log)),
         lock=lambda: lock(timepiece, log),
         clock=timepiece,
         log=log,
@@ -60,12 +63,44 @@ def attachments(directory: str) -> Attachments:
     return AttachmentFiles(directory)
 
 
-def ipam_plugin(conf: BridgeConf, environ: Mapping[str, str], clock: Clock, log: Log) -> IpamPlugin:
+class IpamByType(IpamPlugin):
+    """The plugin that a call names: not the configuration's, if that has changed since ADD."""
+
+    def __init__(self, open_plugin: Callable[[str], IpamPlugin]) -> None:
+        self._open_plugin = open_plugin
+        self._opened: dict[str, IpamPlugin] = {}
+
+    def _of(self, call: IpamCall) -> IpamPlugin:
+        type = call.netconf.ipam.type
+        if type not in self._opened:
+            self._opened[type] = self._open_plugin(type)
+        return self._opened[type]
+
+    def add(self, call: IpamCall, deadline: Deadline) -> Result:
+        return self._of(call).add(call, deadline)
+
+    def delete(self, call: IpamCall, deadline: Deadline) -> None:
+        self._of(call).delete(call, deadline)
+
+    def check(self, call: IpamCall, deadline: Deadline) -> None:
+        self._of(call).check(call, deadline)
+
+    def withdraw(self, call: IpamCall, result: Result, deadline: Deadline) -> None:
+        self._of(call).withdraw(call, result, deadline)
+
+    def collect(self, call: IpamCall, deadline: Deadline) -> None:
+        self._of(call).collect(call, deadline)
+
+    def status(self, call: IpamCall, deadline: Deadline) -> None:
+        self._of(call).status(call, deadline)
+
+
+def ipam_plugin(type: str, conf: BridgeConf, environ: Mapping[str, str], clock: Clock, log: Log) -> IpamPlugin:
     """host-local is built in where CNI_PATH has none; anything else is executed."""
-    if conf.ipam.type == HOST_LOCAL:
+    if type == HOST_LOCAL:
         from entrypoints.own_host_local import CollectedHostLocal, OwnHostLocal
 
-        if not _is_installed(conf.ipam.type, environ):
+        if not _is_installed(type, environ):
             log.debug("CNI_PATH has no host-local: using the built-in one")
             return OwnHostLocal(clock, log)
         if conf.collect_host_local:

@@ -30,6 +30,10 @@ class AddressFiles(ABC):
     """Errors: `ports.errors.Unavailable` with path and reason, as when the disk is full."""
 
     @abstractmethod
+    def exist(self) -> bool:
+        """Whether anything can be kept there: False for what nobody has made, and for what cannot be."""
+
+    @abstractmethod
     def held(self, deadline: Deadline) -> AbstractContextManager[None]:
         """Hold the store's lock for a `with` block. Expired if it cannot be had in time."""
 

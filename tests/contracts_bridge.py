@@ -37,6 +37,19 @@ class AttachmentsContract:
         attachments.forget("net1", C1)
         assert attachments.load("net1", C1) is None
 
+    def test_names_of_any_length_serve(self, attachments) -> None:
+        """Also those that begin alike, and a network's."""
+        for length in (64, 245, 246, 300, 5000):
+            network = "n" * length
+            owners = [AttachmentId("c" * length + tail, "eth0") for tail in ("", "a", "b")]
+            for owner in owners:
+                attachments.save(network, BridgeAttachment(owner, "cni0", owner.container_id[-1]))
+            assert {one.id for one in attachments.all(network)} == set(owners)
+            for owner in owners:
+                assert attachments.load(network, owner).id == owner
+                attachments.forget(network, owner)
+            assert attachments.all(network) == ()
+
     def test_networks_and_interfaces_are_kept_apart(self, attachments) -> None:
         for network, owner in (("net1", C1), ("net1", C1_ETH1), ("net1", C2), ("net2", C1)):
             attachments.save(network, BridgeAttachment(owner, "cni0", network))
@@ -50,7 +63,9 @@ class AddressFilesContract:
     """`files`: an empty store."""
 
     def test_reserving_releasing_and_the_last_one(self, files, near) -> None:
+        assert not files.exist()
         with files.held(near):
+            assert files.exist()
             assert files.last_reserved(0) is None
             files.reserve(V4.address, "c1", "eth0", 0)
             files.reserve(V6.address, "c1", "eth0", 1)

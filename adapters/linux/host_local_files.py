@@ -11,7 +11,7 @@ and linked, so that neither a crash nor a full disk leaves an empty file.
 from __future__ import annotations
 
 import os
-from errno import EEXIST
+from errno import EEXIST, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 from stat import S_ISREG
 
@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from ports.deadline import Deadline
 
 _LOCK, _LAST = "lock", "last_reserved_ip."
+_REMOVE = "remove it, then it is made anew"
 _LINE_BREAK = "\r\n"
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _LONGEST_SLEEP = 0.01
-_LARGEST = 4096
+_LARGEST = 1 << 18  # more than a variable of the environment, such as a container's ID, can have
 
 
 class HostLocalFiles(AddressFiles):
@@ -44,6 +45,15 @@ class HostLocalFiles(AddressFiles):
 
     def _path(self, name: str) -> str:
         return os.path.join(self._directory, name)
+
+    def exist(self) -> bool:
+        try:
+            os.stat(self._directory)
+        except ValueError:
+            return False
+        except OSError as error:
+            return error.errno not in (ENOENT, ENOTDIR, ENAMETOOLONG)
+        return True
 
     def held(self, deadline: Deadline) -> _Held:
         return _Held(self._directory, self._clock, deadline)
@@ -151,6 +161,23 @@ def _unlink(path: str) -> None:
         pass
 
 
+def _open_lock(path: str) -> int:
+    """A link is followed, as the original does, so that both lock the same file; but nothing is made through it."""
+    try:
+        descriptor = os.open(path, _READ | os.O_CREAT, 0o600)
+    except OSError as error:
+        if error.errno != ELOOP:
+            raise
+        try:
+            descriptor = os.open(path, _READ & ~os.O_NOFOLLOW)
+        except FileNotFoundError:
+            raise Unavailable(f"the lock {path} is a symbolic link to nothing: {_REMOVE}") from error
+    if not S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise Unavailable(f"the lock {path} is not a regular file: {_REMOVE}")
+    return descriptor
+
+
 class _Held:
     """The directory's lock; unlike the host lock, going on without it is no option."""
 
@@ -162,9 +189,9 @@ class _Held:
         path = os.path.join(self._directory, _LOCK)
         try:
             make_directory(self._directory)
-            self._descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            self._descriptor = _open_lock(path)
             self._wait(path)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             self._close()
             raise Unavailable(f"open {path}: {reason(error)}") from error
         except BaseException:

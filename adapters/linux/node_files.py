@@ -8,6 +8,7 @@ Invariant: nobody ever sees half of what `write` writes, and a read never blocks
 from __future__ import annotations
 
 import os
+from errno import ENAMETOOLONG
 
 from adapters.linux.directory import make_directory
 from adapters.linux.errno_text import reason
@@ -73,6 +74,8 @@ class NodeFiles(Node):
         except (FileNotFoundError, NotADirectoryError):
             pass
         except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno == ENAMETOOLONG:
+                return  # nothing can have that name
             raise Unavailable(f"remove {path}: {reason(error)}") from error
 
 

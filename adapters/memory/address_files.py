@@ -25,7 +25,10 @@ class MemoryAddressFiles(AddressFiles):
         self.reserved: dict[Address, Reservation] = {}
         self.last: dict[int, Address] = {}
         self.room = 1 << 30
-        self.is_held = False
+        self.is_held = self.is_made = False
+
+    def exist(self) -> bool:
+        return self.is_made or bool(self.reserved)
 
     def held(self, deadline: Deadline) -> _Held:
         if deadline.passed(self._clock.monotonic()):
@@ -56,7 +59,7 @@ class _Held:
         self._files = files
 
     def __enter__(self) -> None:
-        self._files.is_held = True
+        self._files.is_held = self._files.is_made = True
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -6,15 +6,23 @@ of ours, and none if IPAM gave one.
 
 from __future__ import annotations
 
+from domain.cni.errors import INTERNAL, CniError
 from domain.cni.result import Result, ResultIp, ResultRoute
-from domain.ipam.address import V4, Address, Cidr
+from domain.ipam.address import BITS, V4, Address, Cidr
 
 MAIN_TABLE = 254
+# The greatest number that the kernel takes for each property of a route.
+_LAST = {"mtu": 0xFFFFFFFF, "advmss": 0xFFFFFFFF, "priority": 0xFFFFFFFF, "table": 0xFFFFFFFF, "scope": 0xFF}
 CONTAINER_AT = 2  # the container's interface in the result: after the bridge and the host's device
 
 
 def complete(answer: Result, *, is_gateway: bool, is_default_gateway: bool) -> Result:
-    """IPAM's result with the interface's index, gateways that it left out, and default routes."""
+    """IPAM's result with the interface's index, gateways that it left out, and default routes.
+
+    CniError 999 for what no kernel can be told.
+    """
+    for route in answer.routes:
+        _refuse_impossible(route)
     ips = tuple([_with_gateway(ip, is_gateway=is_gateway) for ip in answer.ips])
     routes = list(answer.routes)
     if is_default_gateway:
@@ -24,12 +32,25 @@ def complete(answer: Result, *, is_gateway: bool, is_default_gateway: bool) -> R
     return answer.replace(ips=ips, routes=tuple(routes))
 
 
+def _refuse_impossible(route: ResultRoute) -> None:
+    for name, last in _LAST.items():
+        number = getattr(route, name)
+        if number is not None and not 0 <= number <= last:
+            raise CniError(INTERNAL, f"route {route.dst}: {name} {number} is not between 0 and {last}")
+    if route.gateway is not None and route.gateway.version != route.dst.version:
+        raise CniError(INTERNAL, f"route {route.dst}: gw {route.gateway} is of the other IP version")
+
+
 def _with_gateway(ip: ResultIp, *, is_gateway: bool) -> ResultIp:
     """By default the first address of the subnet."""
     gateway = ip.gateway
-    if gateway is None and is_gateway:
+    if is_gateway:
         network = ip.address.network
-        gateway = Address(network.version, network.number + 1)
+        if gateway is None:
+            gateway = Address(network.version, network.number + 1)
+        if gateway.version != network.version or gateway.number >> BITS[network.version]:
+            why = f"gateway {ip.gateway} is of the other IP version" if ip.gateway else "has no room for a gateway"
+            raise CniError(INTERNAL, f"address {ip.address}: {why}")
     return ip.replace(interface=CONTAINER_AT, gateway=gateway)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 class BridgeAttachment(Value):
     """`masquerade` is the back end that has rules, "" without any. `host_index` is 0 if it is not known. `ipam` is the
-    type of the IPAM plugin, which was asked in CNI `version`.
+    type of the IPAM plugin, which was asked in CNI `version` with the text of its section of the configuration.
     """
 
     id: AttachmentId
@@ -33,6 +33,7 @@ class BridgeAttachment(Value):
     guarded: bool = False
     ipam: str = ""
     version: str = ""
+    ipam_section: str = ""
 
 
 def attachment_text(attachment: BridgeAttachment) -> str:
@@ -50,6 +51,7 @@ def attachment_text(attachment: BridgeAttachment) -> str:
             "macspoofchk": attachment.guarded,
             "ipam": attachment.ipam,
             "cniVersion": attachment.version,
+            "ipamSection": attachment.ipam_section,
         },
         indent=4,
     )
@@ -68,6 +70,7 @@ _FIELDS: Fields = {
     "macspoofchk": ("guarded", flag),
     "ipam": ("ipam", text),
     "cniVersion": ("version", text),
+    "ipamSection": ("ipam_section", text),
 }
 
 

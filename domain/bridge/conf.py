@@ -4,28 +4,32 @@ The plugin answers to two names. As `bridge` it has the defaults of the CNI proj
 `my-custom-cni` it is a gateway and default gateway unless the configuration says something about that, names the
 host's device after the container, and makes devices with an MTU of 1500.
 
-Invariant: what `read_bridge_conf` returned is complete: no later code knows under which name it was called.
+Invariant: what `read_bridge_conf` returned is complete and possible; no later code knows which name was called.
 """
 
 from __future__ import annotations
 
 from domain.bridge.trunk import LAST, TrunkItem, trunk_vlans
 from domain.cni.errors import INTERNAL, INVALID_CONFIG, CniError
-from domain.cni.json_fields import WrongType, flag, integer, read_fields, section, sections, text
+from domain.cni.json_fields import WrongType, flag, integer, read_fields, read_readable, section, sections, text
 from domain.cni.plugin_conf import Delegate, PluginConf
-from domain.cni.request import check_ifname
+from domain.cni.request import check_new_ifname
 from domain.cni.result import Dns, read_dns
 from domain.json_text import dumps, kind_of
 from domain.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from domain.cni.json_fields import Fields
     from domain.json_text import Json
 
 DEFAULT_BRIDGE, DEFAULT_MTU = "cni0", 1500
+LONGEST_NAME = 15  # bytes of a device's name
+SMALLEST_MTU, LARGEST_MTU = 68, 65535  # the kernel's for bridges and pairs
+ENDING = ("DEL", "GC")  # verbs that need little of a configuration, and after which nothing may be left
 DEFAULT_STATE_DIR = "/var/lib/cni/my-custom-cni"
 OWN_NAMES = ("my-custom-cni", "bridge")
 NAMED_AFTER_CONTAINER, NAMED_AT_RANDOM = "tutorial", "random"
@@ -82,25 +86,50 @@ class BridgeConf(PluginConf):
         return bool(self.vlan) or self.has_trunk
 
 
-def read_bridge_conf(document: Json, *, own_name: bool) -> BridgeConf:
+def read_bridge_conf(document: Json, *, own_name: bool, verb: str = "ADD") -> BridgeConf:
     """`own_name`: whether the plugin was called as my-custom-cni.
 
-    CniError 999 `failed to load netconf: …` for a member of a wrong type, 999 or 7 for a value that cannot be.
+    CniError 999 `failed to load netconf: …` for a member of a wrong type, 999 or 7 for a value that cannot be. A verb
+    that ends something (ENDING) warns of it instead and goes on with the default, unless it would not know what to end.
     """
     if document is None:
         document = {}
     if not isinstance(document, dict):
         why = f"json: cannot unmarshal {kind_of(document)} into Go value of type main.NetConf"
         raise CniError(INTERNAL, f"failed to load netconf: {why}")
-    try:
-        found = read_fields(document, _CONF, "NetConf")
-    except WrongType as error:
-        raise CniError(INTERNAL, f"failed to load netconf: {error}") from None
+    ending = verb in ENDING
+    found, warnings = _members(document, ending=ending)
+    for field, read in _VALUES:
+        try:
+            if field in found:
+                found[field] = read(found[field])
+        except CniError as error:
+            if not ending:
+                raise
+            del found[field]
+            warnings.append(f"The configuration cannot be: {error.message}; {verb} goes on without that")
+    has_trunk = "vlans" in found
     conf = BridgeConf(
-        **{**_defaults(found, own_name=own_name), **_vlans(found), **_mac(found), **_valid(found), **found}
+        **{**_defaults(found, own_name=own_name), **_mac(found), **_valid(found), **found},
+        has_trunk=has_trunk,
+        warnings=tuple(warnings),
     )
-    _refuse_names(conf)
     return conf.replace(mtu=max(0, conf.mtu), is_gateway=conf.is_gateway or conf.is_default_gateway)
+
+
+def _members(document: dict[str, Json], *, ending: bool) -> tuple[dict[str, Any], list[str]]:
+    """(fields, warnings). Rules that may be there are looked for if nobody knows whether they were asked for."""
+    try:
+        return read_fields(document, _CONF, "NetConf"), []
+    except WrongType as error:
+        if not ending:
+            raise CniError(INTERNAL, f"failed to load netconf: {error}") from None
+    found, complaints = read_readable(document, _CONF, "NetConf")
+    for field in ("valid", "older_valid"):
+        if field in complaints:
+            raise CniError(INTERNAL, f"failed to load netconf: {complaints[field]}")
+    found.update({field: True for field in ("masquerade", "mac_spoof_check") if field in complaints})
+    return found, [f"A member of the configuration is ignored: {error}" for error in complaints.values()]
 
 
 def refuse_contradictions(conf: BridgeConf) -> None:
@@ -109,6 +138,9 @@ def refuse_contradictions(conf: BridgeConf) -> None:
         raise CniError(INTERNAL, "cannot use IPAM when DisableContainerInterface flag is set")
     if conf.hairpin and conf.promiscuous:
         raise CniError(INTERNAL, "cannot set hairpin mode and promiscuous mode at the same time")
+    if conf.vlan and conf.is_gateway and conf.layer_3 and len(f"{conf.bridge}.{conf.vlan}".encode()) > LONGEST_NAME:
+        why = f"it has more than {LONGEST_NAME} bytes; shorten bridge"
+        raise CniError(INVALID_CONFIG, f'invalid name "{conf.bridge}.{conf.vlan}" of the gateway in VLAN: {why}')
     if conf.masquerade and conf.masquerade_backend not in {"", IPTABLES, NFTABLES}:
         raise CniError(INTERNAL, f'unknown ipmasq backend "{conf.masquerade_backend}"')
 
@@ -127,17 +159,6 @@ def _defaults(found: dict[str, Any], *, own_name: bool) -> dict[str, Any]:
     }
 
 
-def _vlans(found: dict[str, Any]) -> dict[str, Any]:
-    vlan = found.get("vlan", 0)
-    if not 0 <= vlan <= LAST:
-        raise CniError(INTERNAL, f"invalid VLAN ID {vlan} (must be between 0 and {LAST})")
-    trunk = found.pop("trunk", None)
-    try:
-        return {"vlans": trunk_vlans(trunk or ()), "has_trunk": trunk is not None}
-    except ValueError as error:
-        raise CniError(INTERNAL, str(error)) from None
-
-
 def _mac(found: dict[str, Any]) -> dict[str, Any]:
     """The runtime's wish goes before that of the configuration."""
     wishes = (found.pop("runtime_mac", ""), found.pop("args_mac", ""))
@@ -150,20 +171,65 @@ def _valid(found: dict[str, Any]) -> dict[str, Any]:
     return {"valid_attachments": older if valid is None else valid}
 
 
-def _refuse_names(conf: BridgeConf) -> None:
+def _vlan(vlan: int) -> int:
+    if not 0 <= vlan <= LAST:
+        raise CniError(INTERNAL, f"invalid VLAN ID {vlan} (must be between 0 and {LAST})")
+    return vlan
+
+
+def _trunk(items: tuple[TrunkItem, ...]) -> tuple[int, ...]:
     try:
-        check_ifname(conf.bridge)
+        return trunk_vlans(items)
+    except ValueError as error:
+        raise CniError(INTERNAL, str(error)) from None
+
+
+def _mtu(mtu: int) -> int:
+    if mtu > 0 and not SMALLEST_MTU <= mtu <= LARGEST_MTU:
+        limits = f"must be between {SMALLEST_MTU} and {LARGEST_MTU}, or 0 for the default"
+        raise CniError(INVALID_CONFIG, f"invalid mtu {mtu} ({limits})")
+    return mtu
+
+
+def _bridge(name: str) -> str:
+    try:
+        check_new_ifname(name)
     except CniError as error:
-        raise CniError(INVALID_CONFIG, f'invalid bridge name "{conf.bridge}": {error.message}', error.details) from None
-    if conf.host_naming not in {NAMED_AFTER_CONTAINER, NAMED_AT_RANDOM}:
+        raise CniError(INVALID_CONFIG, f'invalid bridge name "{name}": {error.message}', error.details) from None
+    return name
+
+
+def _host_naming(naming: str) -> str:
+    if naming not in {NAMED_AFTER_CONTAINER, NAMED_AT_RANDOM}:
         known = f'"{NAMED_AFTER_CONTAINER}" or "{NAMED_AT_RANDOM}"'
-        raise CniError(INVALID_CONFIG, f'invalid hostVethNaming "{conf.host_naming}" (must be {known})')
-    if conf.ipam.type in OWN_NAMES:
-        raise CniError(
-            INVALID_CONFIG, f'ipam.type "{conf.ipam.type}" is this plugin itself; "host-local" is an IPAM plugin'
-        )
-    if not conf.state_dir.startswith("/"):
-        raise CniError(INVALID_CONFIG, f'invalid stateDir "{conf.state_dir}": not an absolute path')
+        raise CniError(INVALID_CONFIG, f'invalid hostVethNaming "{naming}" (must be {known})')
+    return naming
+
+
+def _ipam(ipam: Delegate) -> Delegate:
+    if ipam.type in OWN_NAMES:
+        raise CniError(INVALID_CONFIG, f'ipam.type "{ipam.type}" is this plugin itself; "host-local" is an IPAM plugin')
+    return ipam
+
+
+def _state_dir(directory: str) -> str:
+    if not directory.startswith("/"):
+        raise CniError(INVALID_CONFIG, f'invalid stateDir "{directory}": not an absolute path')
+    if "\0" in directory:
+        raise CniError(INVALID_CONFIG, "invalid stateDir: it has a zero byte in it")
+    return directory
+
+
+# What may be of the right type and yet no value: field, and what returns it or raises CniError.
+_VALUES: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+    ("vlan", _vlan),
+    ("vlans", _trunk),
+    ("mtu", _mtu),
+    ("bridge", _bridge),
+    ("host_naming", _host_naming),
+    ("ipam", _ipam),
+    ("state_dir", _state_dir),
+)
 
 
 def _raw(value: Json, _where: str) -> str:
@@ -203,7 +269,7 @@ _CONF: Fields = {
     "hairpinMode": ("hairpin", flag),
     "promiscMode": ("promiscuous", flag),
     "vlan": ("vlan", integer),
-    "vlanTrunk": ("trunk", sections(_TRUNK, "main.VlanTrunk", "vlanTrunk.", lambda found: TrunkItem(**found))),
+    "vlanTrunk": ("vlans", sections(_TRUNK, "main.VlanTrunk", "vlanTrunk.", lambda found: TrunkItem(**found))),
     "preserveDefaultVlan": ("preserve_default_vlan", flag),
     "macspoofchk": ("mac_spoof_check", flag),
     "enabledad": ("duplicate_detection", flag),

@@ -9,8 +9,8 @@ Invariant: pure; a range set that passed has ranges of one family that share no 
 from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
-from domain.cni.json_fields import WrongType, read_fields, section, text
-from domain.cni.result import RESULT_ROUTES, ResultRoute
+from domain.cni.json_fields import WrongType, read_fields, read_readable, section, text
+from domain.cni.result import RESULT_ROUTES, BadAddress, ResultRoute
 from domain.cni.versions import parse_version
 from domain.ipam.address import BITS, V4, Address, Cidr
 from domain.json_text import JsonError, kind_of, parse
@@ -92,11 +92,23 @@ class HostLocalConf(Value):
 
 
 class _BadRange(ValueError):
-    """`str()` is the reason."""
+    """`str()` is the reason; `where` the place of the member at fault, if it is one."""
+
+    def __init__(self, why: str, where: str = "") -> None:
+        super().__init__(why)
+        self.where = where
+
+
+class HostLocalPlace(Value):
+    """Where a network's addresses are kept: all that giving them back needs. `complaint` is "" if it says so."""
+
+    name: str
+    directory: str
+    complaint: str = ""
 
 
 def read_host_local_conf(netconf_text: str, requested: Address | None) -> HostLocalConf:
-    """`requested` is the `IP=` of CNI_ARGS. CniError 999 with host-local's texts."""
+    """`requested` is the `IP=` of CNI_ARGS. CniError 999 with host-local's texts; the key is in the details."""
     try:
         document = parse(netconf_text)
         if not isinstance(document, dict):
@@ -105,8 +117,30 @@ def read_host_local_conf(netconf_text: str, requested: Address | None) -> HostLo
         if "ipam" not in found:
             raise _BadRange("IPAM config missing 'ipam' key")
         return _read(found, requested)
-    except (JsonError, WrongType, _BadRange) as error:
+    except (JsonError, WrongType) as error:
         raise CniError(INTERNAL, str(error)) from None
+    except (_BadRange, BadAddress) as error:
+        structure, _, key = error.where.partition(".")
+        where = f"ipam.{key}" if structure == "Route" else key
+        raise CniError(INTERNAL, str(error), f"in {where}" if where else "") from None
+
+
+def read_host_local_place(netconf_text: str) -> HostLocalPlace:
+    """Whatever else the configuration says: the default directory if it names none that can be."""
+    document = parse(netconf_text)
+    members = document if isinstance(document, dict) else {}
+    name = read_readable(members, {"name": _NET["name"]}, "Net")[0].get("name", "")
+    try:
+        return HostLocalPlace(name, _directory(read_fields(members, _NET_PLACE, "Net").get("ipam", {})))
+    except (WrongType, _BadRange) as error:
+        return HostLocalPlace(name, DEFAULT_DIRECTORY, str(error))
+
+
+def _directory(ipam: dict[str, Any]) -> str:
+    directory: str = ipam.get("directory", "") or DEFAULT_DIRECTORY
+    if "\0" in directory:
+        raise _BadRange("a path cannot have a zero byte in it", "Net.ipam.dataDir")
+    return directory
 
 
 def _read(found: dict[str, Any], requested: Address | None) -> HostLocalConf:
@@ -116,14 +150,13 @@ def _read(found: dict[str, Any], requested: Address | None) -> HostLocalConf:
     if not sets:
         raise _BadRange("no IP ranges specified")
     wanted = () if requested is None else (requested,)
-    directory: str = ipam.get("directory", "") or DEFAULT_DIRECTORY
     return HostLocalConf(
         name=found.get("name", ""),
         sets=_checked(sets, found.get("version", "")),
         requested=(*wanted, *found.get("args", {}).get("ips", ()), *runtime.get("ips", ())),
         routes=ipam.get("routes", ()),
         resolv_conf=ipam.get("resolv_conf", ""),
-        directory=directory,
+        directory=_directory(ipam),
     )
 
 
@@ -139,7 +172,7 @@ def _checked(sets: list[list[dict[str, Any]]], version: str) -> tuple[RangeSet, 
         try:
             checked.append(_range_set(members))
         except _BadRange as error:
-            raise _BadRange(f"invalid range set {number}: {error}") from None
+            raise _BadRange(f"invalid range set {number}: {error}", error.where) from None
     versions = [one.ranges[0].first.version for one in checked]
     if len(versions) > len(set(versions)) and not _can_say_many(version):
         raise _BadRange(f"CNI version {version} does not support more than 1 address per family")
@@ -200,7 +233,7 @@ def _cidr(value: Json, where: str) -> Cidr:
     except WrongType:
         raise
     except ValueError as error:
-        raise _BadRange(str(error)) from None
+        raise _BadRange(str(error), where) from None
 
 
 def _address(value: Json, where: str) -> Address | None:
@@ -208,7 +241,7 @@ def _address(value: Json, where: str) -> Address | None:
     try:
         return Address.parse(spelled) if spelled else None
     except ValueError:
-        raise _BadRange(f"invalid IP address: {spelled}") from None
+        raise _BadRange(f"invalid IP address: {spelled}", where) from None
 
 
 def _wanted(value: Json, where: str) -> tuple[Address, ...]:
@@ -253,4 +286,8 @@ _NET: Fields = {
     "ipam": ("ipam", section(_IPAM, lambda found: found, "allocator.IPAMConfig", "ipam.")),
     "runtimeConfig": ("runtime", section(_RUNTIME, lambda found: found, "allocator.RuntimeConfig", "runtimeConfig.")),
     "args": ("args", section(_ARGS, lambda found: found.get("cni", {}), "allocator.Args", "args.")),
+}
+_IPAM_PLACE: Fields = {"dataDir": _IPAM["dataDir"]}
+_NET_PLACE: Fields = {
+    "ipam": ("ipam", section(_IPAM_PLACE, lambda found: found, "allocator.IPAMConfig", "ipam.")),
 }

@@ -5,6 +5,7 @@ Invariant: a mark is a function of network, container and interface, and of no t
 
 from __future__ import annotations
 
+from domain.bounded_name import bounded_name
 from domain.bridge.conf import AttachmentId
 
 LONGEST_DEVICE_NAME = 15  # bytes: the kernel's IFNAMSIZ without the final zero
@@ -25,11 +26,15 @@ def host_name(attachment: AttachmentId) -> str:
 
 def alias(network: str, attachment: AttachmentId) -> str:
     """The host device's alias (`ip link show` prints it). None of the three can have a colon in it."""
-    return f"{_ALIAS}{network}:{attachment.container_id}:{attachment.ifname}"[:_LONGEST_ALIAS]
+    whole = f"{_ALIAS}{network}:{attachment.container_id}:{attachment.ifname}"
+    return bounded_name(whole, _LONGEST_ALIAS)
 
 
 def attachment_of(network: str, alias: str) -> AttachmentId | None:
-    """Whose device of that network an alias marks; None for another network's, a cut one, and any other text."""
+    """Whose device of that network an alias marks; None for another network's, a cut one, and any other text.
+
+    A cut one ends within the container's name, or is as long as can be.
+    """
     head, _, rest = alias.partition(f"{_ALIAS}{network}:")
     container_id, _, ifname = rest.partition(":")
     if head or not container_id or not ifname or len(alias.encode("utf-8", "surrogateescape")) >= _LONGEST_ALIAS:

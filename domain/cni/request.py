@@ -99,7 +99,15 @@ def check_ifname(ifname: str) -> None:
         raise CniError(INVALID_ENVIRONMENT, why, details)
 
 
+def check_new_ifname(ifname: str) -> None:
+    """For a device that is to be made: the kernel fills in a number for `%d`, so that the device has another name."""
+    check_ifname(ifname)
+    if "%" in ifname:
+        raise CniError(INVALID_ENVIRONMENT, "interface name contains %", f"choose a name without %: {ifname}")
+
+
 _CHECKS = {"CNI_CONTAINERID": check_container_id, "CNI_IFNAME": check_ifname}
+_ADD_CHECKS = {**_CHECKS, "CNI_IFNAME": check_new_ifname}
 
 
 def read_request(environ: Mapping[str, str], *, ignore_unknown_args: bool = False) -> Request:
@@ -109,6 +117,7 @@ def read_request(environ: Mapping[str, str], *, ignore_unknown_args: bool = Fals
     """
     command = environ.get("CNI_COMMAND", "")
     needed = ("CNI_COMMAND", *_NEEDED.get(command, ()))
+    checks = _ADD_CHECKS if command == "ADD" else _CHECKS
     missing = []
     for variable in _ORDER:
         if variable not in needed:
@@ -116,8 +125,8 @@ def read_request(environ: Mapping[str, str], *, ignore_unknown_args: bool = Fals
         given = environ.get(variable, "")
         if not given:
             missing.append(variable)
-        elif variable in _CHECKS:
-            _CHECKS[variable](given)
+        elif variable in checks:
+            checks[variable](given)
     if missing:
         raise CniError(INVALID_ENVIRONMENT, f"required env variables [{','.join(missing)}] missing")
     args = environ.get("CNI_ARGS", "")

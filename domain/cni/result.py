@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
 from domain.cni.go_quote import go_quoted
-from domain.cni.json_fields import WrongType, read_fields, section, sections, text, texts
+from domain.cni.json_fields import WrongType, integer, read_fields, section, sections, text, texts
 from domain.ipam.address import V4, V6, Address, Cidr
 from domain.json_text import JsonError, dumps, kind_of, parse
 from domain.value import Value
@@ -198,7 +198,11 @@ def parse_result(answer: str, default_version: str) -> Result:
 
 
 class BadAddress(ValueError):
-    """A text in a result that should have been an address."""
+    """A text in a result that should have been an address. `where` is its place, as in `WrongType`."""
+
+    def __init__(self, why: str, where: str) -> None:
+        super().__init__(why)
+        self.where = where
 
 
 def _cidr(value: Json, where: str) -> Cidr:
@@ -207,7 +211,7 @@ def _cidr(value: Json, where: str) -> Cidr:
     except WrongType:
         raise
     except ValueError as error:
-        raise BadAddress(str(error)) from None
+        raise BadAddress(str(error), where) from None
 
 
 def _address(value: Json, where: str) -> Address | None:
@@ -215,46 +219,40 @@ def _address(value: Json, where: str) -> Address | None:
     try:
         return Address.parse(spelled) if spelled else None
     except ValueError as error:
-        raise BadAddress(str(error)) from None
-
-
-def _index(value: Json, where: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise WrongType(kind_of(value), where, "int")
-    return value
+        raise BadAddress(str(error), where) from None
 
 
 def _placed(found: dict[str, Any]) -> ResultIp:
     if "address" not in found:
-        raise BadAddress("invalid CIDR address: ")
+        raise BadAddress("invalid CIDR address: ", "IPConfig.ips.address")
     return ResultIp(**found)
 
 
 def _routed(found: dict[str, Any]) -> ResultRoute:
     if "dst" not in found:
-        raise BadAddress("invalid CIDR address: ")
+        raise BadAddress("invalid CIDR address: ", "Route.routes.dst")
     return ResultRoute(**found)
 
 
 _ROUTE: Fields = {
     "dst": ("dst", _cidr),
     "gw": ("gateway", _address),
-    "mtu": ("mtu", _index),
-    "advmss": ("advmss", _index),
-    "priority": ("priority", _index),
-    "table": ("table", _index),
-    "scope": ("scope", _index),
+    "mtu": ("mtu", integer),
+    "advmss": ("advmss", integer),
+    "priority": ("priority", integer),
+    "table": ("table", integer),
+    "scope": ("scope", integer),
 }
 RESULT_ROUTES = sections(_ROUTE, "types.Route", "routes.", _routed)
 _INTERFACE: Fields = {
     "name": ("name", text),
     "mac": ("mac", text),
-    "mtu": ("mtu", _index),
+    "mtu": ("mtu", integer),
     "sandbox": ("sandbox", text),
     "socketPath": ("socket_path", text),
     "pciID": ("pci_id", text),
 }
-_IP: Fields = {"address": ("address", _cidr), "interface": ("interface", _index), "gateway": ("gateway", _address)}
+_IP: Fields = {"address": ("address", _cidr), "interface": ("interface", integer), "gateway": ("gateway", _address)}
 _DNS: Fields = {
     "nameservers": ("nameservers", texts),
     "domain": ("domain", text),

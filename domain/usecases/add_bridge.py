@@ -9,6 +9,7 @@ from __future__ import annotations
 from domain.bridge.addressing import complete
 from domain.bridge.attachment import BridgeAttachment
 from domain.bridge.conf import NAMED_AFTER_CONTAINER, refuse_contradictions
+from domain.bridge.ipam_section import ipam_section
 from domain.bridge.names import alias, host_name
 from domain.bridge.plan import (
     bridge_plan,
@@ -171,6 +172,7 @@ class _Connection:
                 guarded=self._conf.mac_spoof_check,
                 ipam=self._conf.ipam.type,
                 version=self._conf.cni_version,
+                ipam_section=ipam_section(self._call.netconf_text) if self._conf.layer_3 else "",
             ),
         )
 

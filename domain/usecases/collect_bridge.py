@@ -13,6 +13,7 @@ from domain.bridge.conf import AttachmentId
 from domain.bridge.names import attachment_of
 from domain.cni.errors import INTERNAL, CniError
 from domain.json_text import dumps, parse
+from domain.usecases.steps.release_bridge import release_addresses
 from domain.workload.steps import HOST, Device
 from ports.errors import PortError, Refused
 from ports.firewall import Owner
@@ -70,8 +71,8 @@ class _Collection:
             self._runtime.firewall.stop_guarding(owner, deadline)
         if stale.masquerade:
             self._runtime.firewall.stop_masquerade(stale.masquerade, owner, stale.addresses, deadline)
-        if stale.ipam and stale.ipam == self._call.netconf.ipam.type:
-            self._runtime.ipam_plugin.delete(self._ipam_call(stale), deadline)
+        if stale.ipam:
+            release_addresses(self._ipam_call(stale), stale, self._runtime, deadline)
         self._runtime.attachments.forget(self._network, stale.id)
         self._runtime.log.info("Collected", container=stale.id.container_id, interface=stale.id.ifname)
 

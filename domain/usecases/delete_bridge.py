@@ -15,6 +15,7 @@ from domain.cni.errors import CniError
 from domain.cni.result import Result, parse_result
 from domain.usecases.steps.bridge_owner import owner_of, refuse_host_namespace
 from domain.usecases.steps.host_lock import lock_container
+from domain.usecases.steps.release_bridge import release_addresses
 from domain.workload.steps import HOST, POD, Device
 from ports.bridge import NamespaceGone
 from ports.errors import PortError
@@ -111,9 +112,8 @@ class _Deletion:
                 self._runtime.firewall.stop_guarding(self._owner, self._call.deadline)
             except PortError as error:
                 self._runtime.log.warning("Cannot remove the MAC spoof check", error=error)
-        if self._call.netconf.layer_3:
-            call = IpamCall(self._call.request, self._call.netconf, self._call.netconf_text)
-            self._runtime.ipam_plugin.delete(call, self._call.deadline)
+        call = IpamCall(self._call.request, self._call.netconf, self._call.netconf_text)
+        release_addresses(call, self._record, self._runtime, self._call.deadline)
 
     def stop_masquerade(self) -> None:
         """The record says which rules there are; without one they are looked for.

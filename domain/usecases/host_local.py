@@ -102,6 +102,8 @@ def _is_whose(reservation: Reservation, owner: AttachmentId) -> bool:
 
 
 def release(owner: AttachmentId, files: AddressFiles, deadline: Deadline) -> None:
+    if not files.exist():
+        return
     with files.held(deadline):
         for one in files.reservations():
             if _is_whose(one, owner):
@@ -119,6 +121,8 @@ def collect(
 ) -> tuple[Reservation, ...]:
     """Release what belongs to nobody valid and is not YOUNG any more; what was released (case B01)."""
     kept = tuple(valid)
+    if not files.exist():
+        return ()
     with files.held(deadline):
         stale = [
             one

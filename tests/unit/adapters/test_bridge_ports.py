@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from fcntl import LOCK_EX, flock
+from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from adapters.memory.firewall import MemoryFirewall
 from adapters.memory.log import RecordingLog
 from contracts_bridge import C1, V4, AddressFilesContract, AttachmentsContract, BridgesContract, FirewallContract
 from domain.bridge.attachment import BridgeAttachment
+from domain.bridge.conf import AttachmentId
 from ports.errors import Unavailable
 
 
@@ -57,6 +58,24 @@ class TestAttachmentFiles(AttachmentsContract):
         (folder / "c3-eth0.json").mkdir()
         (folder / "README").touch()
         assert [one.id for one in attachments.all("net1")] == [C1]
+
+    def test_of_two_attachments_that_come_to_one_file_the_later_has_it(self, attachments) -> None:
+        one, other = AttachmentId("a", "b-c"), AttachmentId("a-b", "c")
+        attachments.save("net1", BridgeAttachment(one, "cni0", "x"))
+        attachments.save("net1", BridgeAttachment(other, "cni0", "x"))
+        assert attachments.load("net1", one) is None
+        attachments.forget("net1", one)
+        assert attachments.load("net1", other).id == other
+
+    @pytest.mark.parametrize("directory", ["/tmp/" + "x" * 300, "/tmp/a\0b"])
+    def test_a_directory_that_cannot_be(self, directory: str) -> None:
+        attachments = AttachmentFiles(directory)
+        with pytest.raises(Unavailable):
+            attachments.save("net1", BridgeAttachment(C1, "cni0", "eth0c1"))
+        assert attachments.load("net1", C1) is None
+
+    def test_what_cannot_be_there_is_forgotten(self) -> None:
+        AttachmentFiles("/tmp/" + "x" * 300).forget("net1", C1)
 
     def test_a_directory_that_cannot_be_made_or_read(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
@@ -132,6 +151,36 @@ class TestHostLocalFiles(AddressFilesContract):
                 files.reserve(V4.address, "c1", "eth0", 0)
         assert refused.value.__cause__.errno in {errno.EISDIR, errno.EPERM}
         assert files.reservations() == ()
+
+    def test_a_container_of_any_length_has_its_interface(self, files, near) -> None:
+        with files.held(near):
+            files.reserve(V4.address, "c" * 100_000, "eth0", 0)
+        (found,) = files.reservations()
+        assert (len(found.container_id), found.ifname) == (100_000, "eth0")
+
+    def test_a_lock_that_is_a_link_is_followed_as_the_original_follows_it(self, files, folder: Path, near) -> None:
+        (folder / "real").touch()
+        (folder / "lock").symlink_to("real")
+        with files.held(near):
+            descriptor = os.open(folder / "real", os.O_RDONLY)
+            with pytest.raises(BlockingIOError):
+                flock(descriptor, LOCK_EX | LOCK_NB)
+            os.close(descriptor)
+
+    def test_a_lock_that_can_be_none_is_told_with_what_to_do(self, files, folder: Path, near) -> None:
+        """Nothing is made where a link leads, and nobody waits for a pipe's other end."""
+        (folder / "lock").symlink_to("absent")
+        with pytest.raises(Unavailable, match=f"the lock {folder}/lock is a symbolic link to nothing: remove it"):
+            files.held(near).__enter__()
+        assert not (folder / "absent").exists()
+        (folder / "lock").unlink()
+        os.mkfifo(folder / "lock")
+        with pytest.raises(Unavailable, match=f"the lock {folder}/lock is not a regular file: remove it"):
+            files.held(near).__enter__()
+
+    @pytest.mark.parametrize("directory", ["/tmp/absent-s", "/tmp/" + "x" * 300, "/tmp/a\0b", "/dev/null/x"])
+    def test_where_nothing_can_be(self, directory: str) -> None:
+        assert not HostLocalFiles(directory, SystemClock()).exist()
 
     def test_a_directory_that_cannot_be_made(self, tmp_path: Path, near) -> None:
         (tmp_path / "file").touch()

@@ -84,7 +84,7 @@ def test_which_host_local_serves(tmp_path: Path) -> None:
 
     def chosen(**members) -> str:
         conf = read_bridge_conf({"name": "n", "ipam": {"type": "host-local"}, **members}, own_name=True)
-        return type(bridge_wiring.ipam_plugin(conf, {"CNI_PATH": str(tmp_path)}, clock, log)).__name__
+        return type(bridge_wiring.ipam_plugin(conf.ipam.type, conf, {"CNI_PATH": str(tmp_path)}, clock, log)).__name__
 
     assert chosen() == "OwnHostLocal"
     (tmp_path / "host-local").touch()

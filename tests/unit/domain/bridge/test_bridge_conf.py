@@ -178,11 +178,73 @@ def test_what_is_no_object_is_refused_and_null_says_nothing() -> None:
         ({"bridge": "a/b"}, 'invalid bridge name "a/b": interface name contains / or : or whitespace characters'),
         ({"hostVethNaming": "x"}, 'invalid hostVethNaming "x" (must be "tutorial" or "random")'),
         ({"stateDir": "state"}, 'invalid stateDir "state": not an absolute path'),
+        ({"bridge": "br%d"}, 'invalid bridge name "br%d": interface name contains %'),
+        ({"stateDir": "/a\0b"}, "invalid stateDir: it has a zero byte in it"),
+        *[
+            ({"mtu": mtu}, f"invalid mtu {mtu} (must be between 68 and 65535, or 0 for the default)")
+            for mtu in (67, 65536, 2**32)
+        ],
         ({"ipam": {"type": "bridge"}}, 'ipam.type "bridge" is this plugin itself; "host-local" is an IPAM plugin'),
     ],
 )
 def test_values_that_cannot_be_are_code_7(members, message) -> None:
     assert refusal(**members) == (7, message)
+
+
+@pytest.mark.parametrize("verb", ["DEL", "GC"])
+@pytest.mark.parametrize(
+    ("members", "warning"),
+    [
+        ({"bridge": "x" * 16}, "interface name is too long"),
+        ({"bridge": ""}, "interface name is empty"),
+        ({"vlanTrunk": [{"minID": 6, "maxID": 5}]}, "minID is greater than maxID"),
+        ({"vlan": 9999}, "invalid VLAN ID 9999"),
+        ({"mtu": "big"}, "NetConf.mtu of type int"),
+        ({"mtu": 67}, "invalid mtu 67"),
+        ({"isGateway": "yes"}, "NetConf.isGateway of type bool"),
+        ({"dns": {"search": 5}}, "DNS.dns.search of type []string"),
+        ({"IsGateway": 5}, "NetConf.isGateway of type bool"),
+        ({"ipam": {"type": "bridge"}}, 'ipam.type "bridge" is this plugin itself'),
+        ({"hostVethNaming": "x"}, 'invalid hostVethNaming "x"'),
+        ({"stateDir": "state"}, 'invalid stateDir "state"'),
+    ],
+)
+def test_what_only_an_add_needs_is_a_warning_to_a_verb_that_ends_something(verb, members, warning) -> None:
+    conf = read_bridge_conf({"name": "net1", "logLevel": "debug", **members}, own_name=False, verb=verb)
+    (told,) = conf.warnings
+    assert warning in told
+    assert conf.replace(warnings=()) == read(logLevel="debug")
+
+
+def test_every_member_that_cannot_be_read_is_told_of() -> None:
+    conf = read_bridge_conf({"name": "n", "mtu": "x", "vlan": 5000, "dns": 1}, own_name=True, verb="DEL")
+    assert len(conf.warnings) == 3
+
+
+def test_rules_are_looked_for_where_nobody_knows_whether_they_were_asked_for() -> None:
+    conf = read_bridge_conf({"name": "n", "ipMasq": "x", "macspoofchk": 1}, own_name=True, verb="DEL")
+    assert (conf.masquerade, conf.mac_spoof_check) == (True, True)
+
+
+@pytest.mark.parametrize("key", ["cni.dev/valid-attachments", "cni.dev/attachments"])
+def test_a_gc_that_cannot_read_what_is_valid_is_refused(key: str) -> None:
+    with pytest.raises(CniError, match="failed to load netconf: json: cannot unmarshal number"):
+        read_bridge_conf({"name": "n", key: 5}, own_name=True, verb="GC")
+
+
+def test_a_verb_that_needs_it_all_refuses_it_all() -> None:
+    for verb in ("ADD", "CHECK", "STATUS"):
+        with pytest.raises(CniError, match="invalid VLAN ID"):
+            read_bridge_conf({"name": "n", "vlan": 9999}, own_name=True, verb=verb)
+
+
+def test_a_gateways_device_in_a_vlan_must_fit_into_a_name() -> None:
+    ipam = {"type": "host-local"}
+    refuse_contradictions(read(bridge="a" * 11, vlan=100, isGateway=True, ipam=ipam))
+    refuse_contradictions(read(bridge="a" * 12, vlan=100, ipam=ipam))
+    refuse_contradictions(read(bridge="a" * 12, vlan=100, isGateway=True))
+    with pytest.raises(CniError, match=r'invalid name "a{12}\.100" of the gateway in VLAN: .* shorten bridge'):
+        refuse_contradictions(read(bridge="a" * 12, vlan=100, isGateway=True, ipam=ipam))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from adapters.memory.address_files import MemoryAddressFiles
 from adapters.memory.clock import MemoryClock
 from domain.bridge.conf import AttachmentId
-from domain.bridge.host_local import HostLocalConf, read_host_local_conf
+from domain.bridge.host_local import HostLocalConf, HostLocalPlace, read_host_local_conf, read_host_local_place
 from domain.cni.errors import CniError
 from domain.cni.request import parse_address_args
 from domain.cni.result import Dns, ResultRoute
@@ -245,6 +245,49 @@ def test_bt_05_old_versions_cannot_say_two_addresses_of_a_family(version: str) -
 )
 def test_wrong_types(members) -> None:
     assert refusal(**members).startswith("json: cannot unmarshal")
+
+
+@pytest.mark.parametrize(
+    ("ipam", "said", "where"),
+    [
+        ({"routes": [{"dst": "default"}]}, "invalid CIDR address: default", "in ipam.routes.dst"),
+        ({"routes": [{"dst": "10.1.2.3"}]}, "invalid CIDR address: 10.1.2.3", "in ipam.routes.dst"),
+        ({"routes": [{"dst": ""}]}, "invalid CIDR address: ", "in ipam.routes.dst"),
+        ({"routes": [{"gw": "10.1.0.1"}]}, "invalid CIDR address: ", "in ipam.routes.dst"),
+        ({"routes": [None]}, "invalid CIDR address: ", "in ipam.routes.dst"),
+        ({"routes": [{}]}, "invalid CIDR address: ", "in ipam.routes.dst"),
+        ({"routes": [{"dst": "::/0", "gw": "router"}]}, "invalid IP address: router", "in ipam.routes.gw"),
+        ({"routes": [{"dst": "::/0", "gw": "10.9.0"}]}, "invalid IP address: 10.9.0", "in ipam.routes.gw"),
+        ({"rangeStart": "x"}, "invalid IP address: x", "in ipam.rangeStart"),
+        ({"ranges": [[{"subnet": "10.0.0.0"}]]}, "invalid CIDR address: 10.0.0.0", "in ipam.ranges.subnet"),
+        ({"dataDir": "a\0"}, "a path cannot have a zero byte in it", "in ipam.dataDir"),
+    ],
+)
+def test_a_text_that_cannot_be_is_told_with_its_key(ipam, said: str, where: str) -> None:
+    """The message is host-local's own."""
+    with pytest.raises(CniError) as refused:
+        read({**ranges("10.0.0.0/24"), **ipam})
+    assert (refused.value.code, refused.value.message, refused.value.details) == (999, said, where)
+
+
+@pytest.mark.parametrize(
+    ("document", "place"),
+    [
+        ({"name": "n", "ipam": {"dataDir": "/d", "routes": [None], "ranges": 5}}, HostLocalPlace("n", "/d")),
+        ({"name": "n", "ipam": {"dataDir": ""}}, HostLocalPlace("n", "/var/lib/cni/networks")),
+        ({"name": "n"}, HostLocalPlace("n", "/var/lib/cni/networks")),
+        (5, HostLocalPlace("", "/var/lib/cni/networks")),
+    ],
+)
+def test_releasing_needs_the_place_alone(document, place) -> None:
+    assert read_host_local_place(json.dumps(document)) == place
+
+
+@pytest.mark.parametrize("ipam", [5, {"dataDir": 5}, {"dataDir": "a\0"}])
+def test_a_place_that_cannot_be_is_the_default_one(ipam: object) -> None:
+    place = read_host_local_place(json.dumps({"name": "n", "ipam": ipam}))
+    assert (place.name, place.directory) == ("n", "/var/lib/cni/networks")
+    assert place.complaint
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{"])

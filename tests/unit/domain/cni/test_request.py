@@ -114,6 +114,14 @@ def test_bad_interface_names(name: str, why: str, details: str) -> None:
     assert refusal(lambda: check_ifname(name)) == (4, why, details)
 
 
+def test_a_name_that_the_kernel_would_fill_in_is_refused_before_it_is_made() -> None:
+    environ = {**FULL, "CNI_IFNAME": "eth%d"}
+    refused = (4, "interface name contains %", "choose a name without %: eth%d")
+    assert refusal(lambda: read_request({**environ, "CNI_COMMAND": "ADD"})) == refused
+    for command in ("DEL", "CHECK"):
+        assert read_request({**environ, "CNI_COMMAND": command}).ifname == "eth%d"
+
+
 @pytest.mark.parametrize("command", ["ADD", "CHECK", "DEL"])
 def test_every_verb_refuses_an_interface_name_that_is_not_utf_8(command: str) -> None:
     environ = {**FULL, "CNI_COMMAND": command, "CNI_IFNAME": "eth\udcff"}

@@ -292,11 +292,12 @@ def test_gc_of_layer_2_does_not_ask_ipam(host: OneHost) -> None:
     assert host.host("eth0c1") is None
 
 
-def test_gc_leaves_the_addresses_of_another_ipam_plugin(host: OneHost) -> None:
+def test_gc_gives_addresses_back_to_the_ipam_plugin_that_gave_them(host: OneHost) -> None:
     host.add()
     host.ipam.answers("static", ONE_V4)
     host.collect(ipam={"type": "static"})
-    assert host.verbs() == ["ADD", "GC"]
+    asked = [(ran.verb, ran.call.netconf.ipam.type) for ran in host.ipam.calls]
+    assert asked == [("ADD", "host-local"), ("DEL", "host-local"), ("GC", "static")]
 
 
 def test_gc_goes_on_after_failures_and_tells_them_together(host: OneHost) -> None:
