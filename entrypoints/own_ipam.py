@@ -43,10 +43,10 @@ class OwnIpamPlugin(IpamPlugin):
             raise
 
     def delete(self, call: IpamCall, deadline: Deadline) -> None:
-        from domain.usecases.release_addresses import release_addresses
+        from domain.usecases.release_addresses import release_held
 
         try:
-            release_addresses(_call(call, deadline), self._runtime)
+            release_held(_call(call, deadline), self._runtime)
         except (CniError, IpamError) as error:
             raise Refused(str(error), error.code, error.details) from error
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ports.cluster import Cluster
     from ports.dataplane import Dataplane
     from ports.datastore import Datastore
+    from ports.former import Former
     from ports.ipam_plugin import IpamPlugin
     from ports.lock import Lock
     from ports.log import Log
@@ -54,6 +55,7 @@ def open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runt
         node=node,
         lock=lambda: lock(netconf.ipam_lock_file, timepiece, log),
         readiness=lambda: readiness(timepiece),
+        former=lambda: former(environ, runtime, log),
         clock=timepiece,
         log=log,
     )
@@ -276,6 +278,12 @@ def readiness(clock: Clock) -> Readiness:
     from adapters.linux.readiness_http import HttpReadiness
 
     return HttpReadiness(clock)
+
+
+def former(environ: Mapping[str, str], runtime: Runtime, log: Log) -> Former:
+    from entrypoints.former_wiring import WiredFormer
+
+    return WiredFormer(environ, runtime, lambda netconf: open_runtime(netconf, environ, log))
 
 
 def clock() -> Clock:

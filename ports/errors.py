@@ -66,3 +66,13 @@ class Refused(PortError):
         super().__init__(message)
         self.code = code
         self.details = details
+
+
+class Damaged(Refused):
+    """A record is there and cannot be used. The text names it and its fault, `details` the command that mends it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, details=HOW_TO_MEND)
+
+
+HOW_TO_MEND = "`tortie ipam check` lists damaged records, `tortie ipam gc --yes` mends those of IPAM or sets them aside"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ports.dataplane import Dataplane
     from ports.datastore import Datastore
     from ports.firewall import Firewall
+    from ports.former import Former
     from ports.ipam_plugin import IpamPlugin
     from ports.lock import Lock
     from ports.log import Log
@@ -54,6 +55,7 @@ class Runtime(Ports):
         node: Callable[[], Node],
         lock: Callable[[], Lock],
         readiness: Callable[[], Readiness],
+        former: Callable[[], Former],
         clock: Clock,
         log: Log,
     ) -> None:
@@ -65,6 +67,7 @@ class Runtime(Ports):
             "node": node,
             "lock": lock,
             "readiness": readiness,
+            "former": former,
         }
         super().__init__(openers, clock, log)
 
@@ -75,6 +78,7 @@ class Runtime(Ports):
         ipam_plugin: IpamPlugin
         node: Node
         readiness: Readiness
+        former: Former
 
 
 class BridgeRuntime(Ports):

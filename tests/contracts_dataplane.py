@@ -313,6 +313,12 @@ class DataplaneContract:
         for netns in ("", world.make_namespace() + "-absent", world.make_file()):
             world.dataplane.disconnect(netns, "eth0", world.soon())
 
+    def test_the_loopback_device_was_never_ours(self, world):
+        """CNI_IFNAME=lo: no ADD can have made it, so nothing of it is left."""
+        netns = world.make_namespace()
+        world.dataplane.disconnect(netns, "lo", world.soon())
+        assert world.see(netns, "lo").link is not None
+
     def test_a_missing_device_is_seen_as_missing(self, world):
         seen = world.see(HOST, world.new_name())
         assert (seen.link, seen.addresses, seen.routes) == (None, (), ())

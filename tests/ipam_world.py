@@ -95,6 +95,7 @@ class World:
             node=lambda: MemoryNode("host"),
             lock=lambda: MemoryLock(self.clock, log),  # one lock each: the use cases must be right without it
             readiness=lambda: None,
+            former=lambda: None,
             clock=self.clock,
             log=log,
         )

@@ -12,6 +12,7 @@ from adapters.memory.clock import MemoryClock
 from adapters.memory.cluster import MemoryCluster
 from adapters.memory.dataplane import MemoryDataplane
 from adapters.memory.datastore import MemoryDatastore
+from adapters.memory.former import MemoryFormer
 from adapters.memory.ipam_plugin import ScriptedIpamPlugin
 from adapters.memory.lock import MemoryLock
 from adapters.memory.log import RecordingLog
@@ -73,6 +74,7 @@ class OneNode:
         self.node = MemoryNode(NODE, {"/var/lib/calico/nodename": NODE})
         self.lock = MemoryLock(self.clock, self.log)
         self.readiness = MemoryReadiness(self.clock)
+        self.former = MemoryFormer(self.runtime_for, OwnIpamPlugin(self.runtime()), self.plugin)
         self.set_ready(ready=True)
         self.add_node(NODE)
         for number, cidr in enumerate(pools):
@@ -90,10 +92,15 @@ class OneNode:
             node=lambda: self.node,
             lock=lambda: self.lock,
             readiness=lambda: self.readiness,
+            former=lambda: self.former,
             clock=self.clock,
             log=self.log,
         )
         return runtime
+
+    def runtime_for(self, _netconf: NetConf) -> Runtime:
+        """What another configuration leads to; a test may put something else in its place."""
+        return self.runtime()
 
     def work(self) -> Work:
         return Work.on(self.runtime(), NEVER)

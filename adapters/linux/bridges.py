@@ -12,7 +12,7 @@ from adapters.linux.bridge_interpreter import BridgeInterpreter, random_name
 from adapters.linux.errno_text import reason
 from adapters.linux.kernel import Kernel
 from adapters.linux.namespaces import NamespaceMissing, NotANamespace, is_own_namespace, open_namespace
-from adapters.linux.netlink import KernelError, PairRequest
+from adapters.linux.netlink import KernelError, PairRequest, delete_named
 from adapters.linux.netlink_bridge import BridgeNetlink
 from adapters.linux.netlink_transports import load_lean_bridge
 from domain.cni.errors import NOT_AVAILABLE
@@ -151,10 +151,7 @@ class LinuxSides(Sides):
 
     def remove(self, device: Device) -> None:
         try:
-            netlink = self._netlink(device.side)
-            found = netlink.link(device.name)
-            if found is not None:
-                netlink.delete_link(found.index)
+            delete_named(self._netlink(device.side), device.name)
         except KernelError as error:
             raise Refused(f'failed to delete "{device.name}": {error}') from error
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from adapters.linux.interpreter import Interpreter, elsewhere_text, lives_elsewhere, other_end_is
 from adapters.linux.kernel import Kernel
 from adapters.linux.namespaces import NamespaceMissing, NotANamespace, Stranded, is_own_namespace
-from adapters.linux.netlink import KernelError, LinkMissing
+from adapters.linux.netlink import KernelError, LinkMissing, delete_named
 from adapters.linux.netlink_transports import load_lean
 from domain.ipam.address import V4, V6
 from domain.workload.plan import plan_for
@@ -106,10 +106,7 @@ class LinuxDataplane(Dataplane):
             raise Refused(f"failed to enter netns: {error}") from error
         with kernel:
             try:
-                pod = kernel.netlink(POD)
-                found = pod.link(ifname)
-                if found is not None:
-                    pod.delete_link(found.index)
+                delete_named(kernel.netlink(POD), ifname)
             except KernelError as error:
                 text = f"failed to clean up workload's pod interface inside netns: {error}"
                 raise Refused(text) from error

@@ -137,3 +137,18 @@ class Netlink(ABC):
 
     @abstractmethod
     def close(self) -> None: ...
+
+
+def delete_named(netlink: Netlink, name: str) -> None:
+    """Delete the device of that name, if there is one that can go.
+
+    The loopback device and physical ones are deleted for nobody, so no plugin made them and there is nothing to undo.
+    """
+    found = netlink.link(name)
+    if found is None:
+        return
+    try:
+        netlink.delete_link(found.index)
+    except KernelError as error:
+        if found.kind or not unsupported(error):
+            raise

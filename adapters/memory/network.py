@@ -91,6 +91,9 @@ class MemoryNetwork:
         return first
 
     def delete(self, link: MemoryLink) -> None:
+        """Whoever deletes a loopback device is told that it cannot be, and has not made it."""
+        if not link.kind:
+            return
         for end in (link, link.peer):
             if end is not None:
                 self.namespaces[end.namespace].pop(end.name, None)

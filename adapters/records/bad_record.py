@@ -5,13 +5,22 @@ Invariant: nothing is ever written over a record that could not be read, since n
 
 from __future__ import annotations
 
-from ports.errors import Refused
+from ports.errors import Damaged
 
 
-class BadRecord(Refused, ValueError):
+class BadRecord(Damaged, ValueError):
     """Text: `record <key> is corrupt: <fault>`."""
 
     def __init__(self, key: object, fault: str) -> None:
         super().__init__(f"record {key} is corrupt: {fault}")
         self.key = key
         self.fault = fault
+
+
+class BadName(BadRecord):
+    """A record that cannot be there: no key can have its name. Text: `<key>: <fault>`."""
+
+    def __init__(self, key: object, fault: str) -> None:
+        super().__init__(key, fault)
+        self.args = (f"{key}: {fault}",)
+        self.details = ""

@@ -9,7 +9,7 @@ affinity of one name and block (the original has it so).
 
 from __future__ import annotations
 
-from adapters.records.bad_record import BadRecord
+from adapters.records.bad_record import BadName
 from domain.value import Value
 from ports.datastore import (
     Affinities,
@@ -153,15 +153,15 @@ def object_name(key: Key[Any]) -> str:
 
 
 def path_segment(key: object, name: str) -> str:
-    """The name percent-encoded. BadRecord for one that no object can have: it would lead to something else."""
+    """The name percent-encoded. BadName for one that no object can have: it would lead to something else."""
     if not name or name in {".", ".."} or "/" in name or "%" in name:
-        raise BadRecord(key, f"{name!r} cannot be the name of an object")
+        raise BadName(key, f"{name!r} cannot be the name of an object")
     if _PLAIN.issuperset(name):
         return name
     try:
         octets = name.encode()
     except UnicodeEncodeError:
-        raise BadRecord(key, f"{name!r} cannot be the name of an object") from None
+        raise BadName(key, f"{name!r} cannot be the name of an object") from None
     return "".join([chr(one) if chr(one) in _PLAIN else f"%{one:02X}" for one in octets])
 
 
@@ -171,7 +171,7 @@ def collection_path(need: Need[Any] | type, group: str) -> str:
 
 
 def object_path(key: Key[Any], group: str) -> str:
-    """`/apis/crd.projectcalico.org/v1/ipamblocks/172-16-178-160-29`. BadRecord for a name that no object can have."""
+    """`/apis/crd.projectcalico.org/v1/ipamblocks/172-16-178-160-29`. BadName for a name that no object can have."""
     return f"{collection_path(key, group)}/{path_segment(key, object_name(key))}"
 
 

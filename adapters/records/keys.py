@@ -6,7 +6,7 @@ prefix of a list ends where a name ends, so a list of `/a` never sees `/ab` (end
 
 from __future__ import annotations
 
-from adapters.records.bad_record import BadRecord
+from adapters.records.bad_record import BadName
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import HOST, VIRTUAL, Owner
 from ports.datastore import (
@@ -74,9 +74,9 @@ _LISTED: dict[type, str] = {
 
 
 def _part(key: object, name: str) -> str:
-    """One path element. BadRecord for a name that would name another record or none."""
+    """One path element. BadName for a name that would name another record or none."""
     if not name or "/" in name or "\0" in name or any("\ud800" <= one <= "\udfff" for one in name):
-        raise BadRecord(key, f"{name!r} cannot be part of a datastore key")
+        raise BadName(key, f"{name!r} cannot be part of a datastore key")
     return name
 
 
@@ -85,7 +85,7 @@ def _cidr_part(cidr: Cidr) -> str:
 
 
 def key_text(key: Key[Any]) -> str:
-    """The etcd key. BadRecord for a name that no key can hold."""
+    """The etcd key. BadName for a name that no key can hold."""
     if isinstance(key, BlockKey):
         return f"{_IPAM}assignment/ipv{key.cidr.version}/block/{_cidr_part(key.cidr)}"
     if isinstance(key, AffinityKey):

@@ -1,24 +1,27 @@
 """DEL of the network plugin: take back everything a container has (spec: cni-plugin 6).
 
 Addresses first, then the endpoint, then the device: whatever fails, the later steps are still tried, so that a
-repeated DEL has less to do. An unreachable datastore leaves only the records for later: the device goes at once.
+repeated DEL has less to do. A datastore that cannot be reached, or that this DEL's configuration no longer leads to,
+leaves only the records for later: the device goes at once, and what another IPAM plugin gave with it.
 
-Invariant: DEL of a container that has nothing, or of one that is half gone, succeeds.
+Invariant: DEL of a container that has nothing, or of one that is half gone, succeeds; and so does one of which only
+damaged records are left, which are the operator's to mend (`steps/sound_records.py`).
 """
 
 from __future__ import annotations
 
 from domain.usecases.steps.cluster_ready import cluster_and, require_ready
 from domain.usecases.steps.find_endpoint import endpoint_key, endpoints_like, matching
+from domain.usecases.steps.former_ipam import OWN_IPAM, release_by_plugin, release_others
 from domain.usecases.steps.host_lock import lock_container
-from domain.usecases.steps.ipam_text import text_for_release
+from domain.usecases.steps.nameless import names_fault, was_never_ours
 from domain.usecases.steps.node_name import node_name, require_nodename_file
 from domain.usecases.steps.own_namespace import refuse_own_namespace
-from domain.usecases.steps.removal import FIRST_ANSWER, attempt, disconnect
+from domain.usecases.steps.removal import FIRST_ANSWER, attempt, disconnect, with_settings_of_add
+from domain.usecases.steps.sound_records import tell_damaged
 from domain.workload.identity import KUBERNETES, identify
 from ports.datastore import WorkloadEndpointKey
-from ports.errors import Missing, PortError, Unavailable
-from ports.ipam_plugin import IpamCall
+from ports.errors import Damaged, Missing, PortError, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,32 +34,73 @@ if TYPE_CHECKING:
 
 def delete_workload(call: Call, runtime: Runtime) -> None:
     """Tries everything; then raises what failed: the endpoint's failure before the device's before IPAM's."""
-    require_nodename_file(call.netconf, runtime.node)
-    identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
+    with_settings_of_add(_delete, call, runtime)
+
+
+def _delete(call: Call, runtime: Runtime) -> None:
     refuse_own_namespace(call.request, runtime)
-    if identity.orchestrator == KUBERNETES:
+    identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
+    if was_never_ours(identity, runtime.log):
+        return
+    lock_container(call, runtime)
+    nodename = attempt(runtime, "tell this node's name", lambda: require_nodename_file(call.netconf, runtime.node))
+    if nodename is not None or names_fault(identity) is not None:
+        _delete_on_nameless_node(call, runtime, nodename)
+    elif identity.orchestrator == KUBERNETES:
         from domain.usecases.steps.remove_pod import remove_pod
 
-        endpoint_key(identity)  # names that cannot be meant are refused before anything is touched
         remove_pod(call, runtime, identity)
-        return
-    key, like = endpoint_key(identity), endpoints_like(identity)
-    lock_container(call, runtime)
-    try:
-        first = call.deadline.sooner(runtime.clock.monotonic(), FIRST_ANSWER)
-        cluster, listed = cluster_and(runtime.datastore, like, first)
-        require_ready(cluster)
-    except Unavailable:
-        attempt(runtime, "remove the device", lambda: disconnect(call, runtime))
-        raise
-    deletion = _Deletion(call, runtime, identity, key)
-    looking = attempt(runtime, "look for the endpoint", lambda: deletion.look(listed))
-    addresses = attempt(runtime, "release the addresses", deletion.release)
-    endpoint = attempt(runtime, "delete the endpoint", deletion.delete_endpoint)
+    else:
+        _delete_container(call, runtime, identity)
+
+
+def _delete_on_nameless_node(call: Call, runtime: Runtime, nodename: Exception | None) -> None:
+    """The endpoint's name is not known, so there is none to delete; the rest goes by the container alone."""
     device = attempt(runtime, "remove the device", lambda: disconnect(call, runtime))
-    failure = looking or endpoint or device or addresses
+    addresses = attempt(runtime, "release the addresses", lambda: release_by_plugin(call, runtime))
+    failure = nodename or device or addresses
     if failure is not None:
         raise failure
+
+
+def _delete_container(call: Call, runtime: Runtime, identity: Identity) -> None:
+    deletion = _Deletion(call, runtime, identity)
+    try:
+        listed = _endpoints_if_ready(call, runtime, identity)
+    except PortError as error:
+        _do_without_records(call, runtime, error)
+        raise
+    looking = attempt(runtime, "look for the endpoint", lambda: deletion.look(listed))
+    addresses = attempt(runtime, "release the addresses", deletion.release)
+    others = attempt(runtime, "release what another IPAM plugin gave", deletion.release_others)
+    endpoint = attempt(runtime, "delete the endpoint", deletion.delete_endpoint)
+    device = attempt(runtime, "remove the device", lambda: disconnect(call, runtime))
+    failure = looking or endpoint or device or addresses or others
+    if failure is not None:
+        raise failure
+
+
+def _endpoints_if_ready(
+    call: Call, runtime: Runtime, identity: Identity
+) -> tuple[Stored[WorkloadEndpoint], ...] | None:
+    """None if they have still to be read. CniError if the cluster is not ready; that it is can be taken for granted
+    where its record is damaged.
+    """
+    first = call.deadline.sooner(runtime.clock.monotonic(), FIRST_ANSWER)
+    try:
+        cluster, listed = cluster_and(runtime.datastore, endpoints_like(identity), first)
+    except Damaged as error:
+        tell_damaged(runtime.log, error)
+        return None
+    require_ready(cluster)
+    return listed
+
+
+def _do_without_records(call: Call, runtime: Runtime, why: PortError) -> None:
+    """An outage passes; of anything else nobody knows, so another IPAM plugin need not wait for it."""
+    attempt(runtime, "remove the device", lambda: disconnect(call, runtime))
+    if not isinstance(why, Unavailable) and call.netconf.ipam.type != OWN_IPAM:
+        attempt(runtime, "release the addresses", lambda: release_by_plugin(call, runtime))
 
 
 class _Deletion:
@@ -67,11 +111,12 @@ class _Deletion:
     address of its own, and the endpoint and its addresses stay.
     """
 
-    def __init__(self, call: Call, runtime: Runtime, identity: Identity, key: WorkloadEndpointKey) -> None:
+    def __init__(self, call: Call, runtime: Runtime, identity: Identity) -> None:
         self._call = call
         self._runtime = runtime
         self._identity = identity
-        self._key = key
+        self._key = endpoint_key(identity)
+        self._endpoint: WorkloadEndpoint | None = None
         self._keep = False
 
     def look(self, listed: tuple[Stored[WorkloadEndpoint], ...] | None) -> None:
@@ -81,16 +126,18 @@ class _Deletion:
                 listed = self._runtime.datastore.list(endpoints_like(self._identity), self._call.deadline)
             except Missing:  # a Kubernetes datastore knows pods only, so it has none of this container's
                 return
-        if any(stored.key == self._key for stored in listed):
+        own = next((stored for stored in listed if stored.key == self._key), None)
+        found = own or matching(self._identity, listed)
+        if found is None:
             return
-        other = matching(self._identity, listed)
-        if other is None:
+        self._endpoint = found.record
+        if own is not None:
             return
-        if self._is_alive(other.record.endpoint):
-            self._runtime.log.info("Keeping the endpoint of another interface that is still there", endpoint=other.key)
+        if self._is_alive(found.record.endpoint):
+            self._runtime.log.info("Keeping the endpoint of another interface that is still there", endpoint=found.key)
             self._keep = True
         else:
-            metadata = other.record.metadata
+            metadata = found.record.metadata
             self._key = WorkloadEndpointKey(metadata.namespace, metadata.name)
 
     def _is_alive(self, ifname: str) -> bool:
@@ -104,10 +151,12 @@ class _Deletion:
         return seen is not None and seen.link is not None
 
     def release(self) -> None:
-        if self._keep:
-            return
-        text = text_for_release(self._call.netconf, self._call.netconf_text)
-        self._runtime.ipam_plugin.delete(IpamCall(self._call.request, self._call.netconf, text), self._call.deadline)
+        if not self._keep:
+            release_by_plugin(self._call, self._runtime)
+
+    def release_others(self) -> None:
+        if not self._keep:
+            release_others(self._call, self._runtime, self._endpoint)
 
     def delete_endpoint(self) -> None:
         """By name and whatever is in it: a damaged record goes as well."""

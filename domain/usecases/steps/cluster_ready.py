@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
 from ports.datastore import ClusterInformationKey
-from ports.errors import Missing, PortError, Refused, Unavailable
+from ports.errors import BadConfiguration, Damaged, Missing, PortError, Refused, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +29,12 @@ def cluster_information(datastore: Datastore, deadline: Deadline) -> Stored[Clus
     """The cluster's record. The original's prefix says at which step a failing datastore was met."""
     try:
         return datastore.get(CLUSTER, deadline)
+    except BadConfiguration:
+        raise
     except Unavailable as error:
         raise Unavailable(f"error getting ClusterInformation: {error}") from error
+    except Damaged as error:
+        raise Damaged(f"error getting ClusterInformation: {error}") from error
     except PortError as error:
         raise Refused(f"error getting ClusterInformation: {error}") from error
 

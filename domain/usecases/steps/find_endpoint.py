@@ -7,7 +7,7 @@ another made.
 from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
-from domain.workload.names import full_name, name_matches, name_prefix
+from domain.workload.names import InvalidField, full_name, name_matches, name_prefix
 from ports.datastore import WorkloadEndpointKey, WorkloadEndpoints
 
 TYPE_CHECKING = False
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def endpoints_like(identity: Identity) -> WorkloadEndpoints:
     """The listing in which the container's endpoint stands, if it has one."""
     try:
+        _require_storable(identity)
         return WorkloadEndpoints(identity.namespace, name_prefix(identity.replace(endpoint="")))
     except ValueError as error:
         raise CniError(INTERNAL, f"error constructing WorkloadEndpoint prefix: {error}") from error
@@ -33,6 +34,7 @@ def matching(identity: Identity, endpoints: tuple[Stored[WorkloadEndpoint], ...]
 
 def endpoint_name(identity: Identity) -> str:
     try:
+        _require_storable(identity)
         return full_name(identity)
     except ValueError as error:
         raise CniError(INTERNAL, f"error constructing WorkloadEndpoint name: {error}") from error
@@ -41,3 +43,20 @@ def endpoint_name(identity: Identity) -> str:
 def endpoint_key(identity: Identity) -> WorkloadEndpointKey:
     """The key of the endpoint that is exactly this interface's."""
     return WorkloadEndpointKey(identity.namespace, endpoint_name(identity))
+
+
+def _require_storable(identity: Identity) -> None:
+    """InvalidField for a name that would be two in a datastore's keys and URLs, or none; the original tries them."""
+    for field, text in (
+        ("node", identity.node),
+        ("pod", identity.pod),
+        ("containerID", identity.container_id),
+        ("endpoint", identity.endpoint),
+    ):
+        if not is_storable(text):
+            shown = text.encode("utf-8", "backslashreplace").decode()
+            raise InvalidField(field, shown, "field must be text without '/' and NUL")
+
+
+def is_storable(text: str) -> bool:
+    return "/" not in text and "\0" not in text and not any("\ud800" <= one <= "\udfff" for one in text)

@@ -13,9 +13,10 @@ from domain.ipam.pools import deselects, enabled_pools, pool_of
 from domain.usecases.steps.claim_block import release_claim
 from domain.usecases.steps.count_handle import lower, settle
 from domain.usecases.steps.guarded_write import DELETE, LEAVE, guarded_write
+from domain.usecases.steps.sound_records import tell_damaged
 from domain.value import Value
 from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPPools, NodeKey
-from ports.errors import Conflict, Missing, PortError
+from ports.errors import Conflict, Damaged, Missing, PortError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,12 +25,16 @@ if TYPE_CHECKING:
     from domain.cluster import Node
     from domain.ipam.address import Cidr
     from domain.ipam.block import Attribute, Block
+    from domain.ipam.config import AllocationConfig
     from domain.ipam.handle import Handle
     from domain.ipam.pools import Pool
     from domain.ipam.request import AssignRequest, Taken
     from domain.usecases.steps.guarded_write import Delete, Leave
     from domain.usecases.steps.work import Work
     from ports.datastore import Stored
+
+
+_UNTIL_MENDED = 1 << 62  # seconds
 
 
 def free_handle(work: Work, handle: str) -> bool:
@@ -48,13 +53,17 @@ def free_held(work: Work, stored: Stored[Handle], cooldown: int, seen: Seen | No
 
     A handle that counts more than its blocks hold (left by a death in mid-call) is corrected too. A block is then
     rewritten even if nothing in it changes, so that a call still in flight for this handle loses its race and counts
-    again before it writes.
+    again before it writes. A damaged block keeps what it has.
     """
     assert isinstance(stored.key, HandleKey)  # noqa: S101 - narrows the type
     handle = stored.key.handle
     latest: Stored[Handle] | None = stored
     for cidr, counted in stored.record.blocks.items():
-        free_in_block(work, cidr, Chosen(lambda block: block.held_by(handle), cooldown, counted, seen))
+        try:
+            free_in_block(work, cidr, Chosen(lambda block: block.held_by(handle), cooldown, counted, seen))
+        except Damaged as error:  # the handle goes on counting it, which leads to it once it is mended
+            tell_damaged(work.log, error)
+            continue
         try:
             latest = lower(work, latest, cidr, 0)
         except (Conflict, Missing):
@@ -109,6 +118,13 @@ def free_unfinished(work: Work, request: AssignRequest, kept: Container[tuple[Ci
 def cooldown_seconds(work: Work) -> int:
     """How long a released address stays taken."""
     config = work.datastore.get(AllocationConfigKey(), work.deadline)
+    return config.record.cooldown_seconds if config else 0
+
+
+def cooldown_of(config: Stored[AllocationConfig] | Damaged | None) -> int:
+    """The same of settings that have been read. Where they are damaged, addresses cool down until they are mended."""
+    if isinstance(config, Damaged):
+        return _UNTIL_MENDED
     return config.record.cooldown_seconds if config else 0
 
 

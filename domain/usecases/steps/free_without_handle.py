@@ -1,4 +1,4 @@
-"""Free a container whose handle record is gone although blocks still hold addresses for it.
+"""Free a container whose handle record is gone, or damaged, although blocks still hold addresses for it.
 
 The blocks are the truth and the handle only an index to them, so all blocks are read, in one listing. Where a listing
 goes page by page only the node's own blocks are: runtimes repeat DEL, and each must stay cheap in a large cluster.
@@ -9,8 +9,9 @@ Invariant: as in free_addresses: only addresses whose holder is the named handle
 from __future__ import annotations
 
 from domain.usecases.steps.free_addresses import Chosen, free_in_block
+from domain.usecases.steps.sound_records import fetch_sound, if_sound, tell_damaged
 from ports.datastore import Affinities, AffinityKey, BlockKey, Blocks
-from ports.errors import Refused
+from ports.errors import Damaged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,20 +28,22 @@ def free_without_handle(work: Work, owner: Owner | None, handle: str, cooldown: 
         blocks = work.datastore.list(Blocks(), work.deadline)
     else:
         blocks = _own(work, owner)
-    return sum(
-        len(free_in_block(work, stored.record.cidr, mine, stored).holders)
-        for stored in blocks
-        if stored.record.held_by(handle)
-    )
+    freed = 0
+    for stored in blocks:
+        if stored.record.held_by(handle):
+            try:
+                freed += len(free_in_block(work, stored.record.cidr, mine, stored).holders)
+            except Damaged as error:  # by somebody who was faster
+                tell_damaged(work.log, error)
+    return freed
 
 
 def _own(work: Work, owner: Owner) -> tuple[Stored[Block], ...]:
     """The blocks that the node's affinities lead to, without those that cannot be read."""
     found: list[Stored[Block] | None] = []
-    for affinity in work.datastore.list(Affinities(owner), work.deadline):
+    (affinities,) = fetch_sound(work.datastore, work.log, Affinities(owner), deadline=work.deadline)
+    for affinity in if_sound(affinities) or ():
         assert isinstance(affinity.key, AffinityKey)  # noqa: S101 - narrows the type
-        try:
-            found.append(work.datastore.get(BlockKey(affinity.key.cidr), work.deadline))
-        except Refused as error:
-            work.log.error("Leaving out a block that cannot be read", block=affinity.key.cidr, error=error)
+        block = fetch_sound(work.datastore, work.log, BlockKey(affinity.key.cidr), deadline=work.deadline)[0]
+        found.append(if_sound(block))
     return tuple([block for block in found if block is not None])

@@ -18,8 +18,9 @@ from domain.usecases.steps.count_handle import lower, settle
 from domain.usecases.steps.find_machine import if_there, keeps_addresses, machine_is_over
 from domain.usecases.steps.free_addresses import give_up_if_deselected, settled
 from domain.usecases.steps.guarded_write import DELETE, LEAVE, guarded_write
+from domain.usecases.steps.sound_records import fetch_sound, tell_damaged
 from ports.datastore import BlockKey, HandleKey
-from ports.errors import Conflict, Missing
+from ports.errors import Conflict, Damaged, Missing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,9 +42,9 @@ def leave_machine(work: Work, cluster: Cluster, leaving: Leaving, cooldown: int)
     For a pod that is gone nothing is written while the machine goes on: which one it ran is a guess then, and the
     slots that name it count for nothing.
     """
-    stored = work.datastore.get(HandleKey(leaving.handle), work.deadline)
-    if stored is None:
-        return False
+    (stored,) = fetch_sound(work.datastore, work.log, HandleKey(leaving.handle), deadline=work.deadline)
+    if stored is None or isinstance(stored, Damaged):
+        return stored is not None
     departure = _Departure(work, cluster, leaving, cooldown)
     over = machine_is_over(cluster, leaving.namespace, leaving.machine, work.deadline) or not keeps_addresses(work)
     if over and departure.is_last(stored.record.blocks):
@@ -67,8 +68,15 @@ class _Departure:
         self._gone = frozenset([self._pod])
 
     def is_last(self, blocks: Mapping[Cidr, int]) -> bool:
-        """Whether no pod but ours is left, of all that own, or are about to own, one of the machine's addresses."""
-        others = self._other_owners(blocks)
+        """Whether no pod but ours is left, of all that own, or are about to own, one of the machine's addresses.
+
+        A block that cannot be read may name another.
+        """
+        try:
+            others = self._other_owners(blocks)
+        except Damaged as error:
+            tell_damaged(self._work.log, error)
+            return False
         if any(self._exists(owner) for owner in others):
             return False
         self._gone = frozenset([self._pod, *others])
@@ -91,7 +99,10 @@ class _Departure:
     def leave(self, blocks: Mapping[Cidr, int]) -> None:
         """The addresses stay the machine's; the pod is none of their owners any more."""
         for cidr in blocks:
-            guarded_write(self._work, BlockKey(cidr), self._left)
+            try:
+                guarded_write(self._work, BlockKey(cidr), self._left)
+            except Damaged as error:
+                tell_damaged(self._work.log, error)
 
     def _left(self, found: Block | None) -> Block | Leave:
         if found is None:

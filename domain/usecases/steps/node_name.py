@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 DEFAULT_FILE = "/var/lib/calico/nodename"
 
 
+class NoNodename(CniError):
+    """The file that calico-node leaves is not there. The original's code and text."""
+
+    def __init__(self, path: str) -> None:
+        hint = "check that the calico/node container is running and has mounted /var/lib/calico/"
+        super().__init__(INTERNAL, f"stat {path}: no such file or directory: {hint}")
+
+
 def require_nodename_file(netconf: NetConf, node: Node) -> None:
     """Refuse to work while calico-node, which leaves the file, has not run. The network plugin's check only.
 
@@ -29,8 +37,7 @@ def require_nodename_file(netconf: NetConf, node: Node) -> None:
         return
     path = netconf.nodename_file or DEFAULT_FILE
     if not node.exists(path):
-        hint = "check that the calico/node container is running and has mounted /var/lib/calico/"
-        raise CniError(INTERNAL, f"stat {path}: no such file or directory: {hint}")
+        raise NoNodename(path)
 
 
 def node_name(netconf: NetConf, node: Node) -> str:

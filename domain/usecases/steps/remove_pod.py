@@ -11,11 +11,11 @@ from __future__ import annotations
 from domain.cni.errors import CniError
 from domain.usecases.steps.cluster_ready import CLUSTER, require_ready
 from domain.usecases.steps.find_endpoint import endpoint_key, endpoints_like, matching
-from domain.usecases.steps.host_lock import lock_container
-from domain.usecases.steps.ipam_text import text_for_release
+from domain.usecases.steps.former_ipam import release_by_plugin, release_others
 from domain.usecases.steps.pod_ipam import AZURE
 from domain.usecases.steps.removal import FIRST_ANSWER, attempt, disconnect
-from ports.errors import Conflict, Missing, PortError, Refused, Unauthorized, Unavailable
+from domain.usecases.steps.sound_records import fetch_sound, if_sound, tell_damaged
+from ports.errors import Conflict, Damaged, Missing, PortError, Refused, Unauthorized, Unavailable
 from ports.ipam_plugin import IpamCall
 
 TYPE_CHECKING = False
@@ -31,17 +31,19 @@ MAX_TRIES = 6
 
 def remove_pod(call: Call, runtime: Runtime, identity: Identity) -> None:
     """Tries everything; then raises what failed: the endpoint's failure before the device's before IPAM's."""
-    lock_container(call, runtime)
     removal = _Removal(call, runtime, identity)
     device = attempt(runtime, "remove the device", lambda: disconnect(call, runtime))
     looking = attempt(runtime, "look for the endpoint", removal.look)
     if isinstance(looking, (Unavailable, CniError)):
         raise looking
+    others = None
+    if looking is None:  # before the endpoint goes, which tells of them
+        others = attempt(runtime, "release what another IPAM plugin gave", removal.release_others)
     endpoint = attempt(runtime, "delete the endpoint", removal.delete_endpoint)
     if isinstance(endpoint, Unavailable):
         raise endpoint
     addresses = attempt(runtime, "release the addresses", removal.release)
-    failure = looking or endpoint or device or addresses
+    failure = looking or endpoint or device or addresses or others
     if failure is not None:
         raise failure
 
@@ -52,22 +54,22 @@ class _Removal:
         self._runtime = runtime
         self._identity = identity
         self._stored: Stored[WorkloadEndpoint] | None = None
+        self._damaged = False
         self._keep = False
 
     def look(self) -> None:
         """Case K02: an outage, and credentials that are refused, are told within ten seconds as something to retry."""
         first = self._call.deadline.sooner(self._runtime.clock.monotonic(), FIRST_ANSWER)
+        own = endpoint_key(self._identity)  # read by name too: a damaged record is in no listing
+        needs = (CLUSTER, endpoints_like(self._identity), own)
         try:
-            cluster, listed, _ = self._runtime.datastore.fetch(
-                CLUSTER,
-                endpoints_like(self._identity),
-                endpoint_key(self._identity),  # read by name too: a damaged record is in no listing
-                deadline=first,
-            )
+            cluster, listed, named = fetch_sound(self._runtime.datastore, self._runtime.log, *needs, deadline=first)
         except Unauthorized as error:
             raise Unavailable(str(error)) from error
-        require_ready(cluster)
-        self._stored = matching(self._identity, listed)
+        if not isinstance(cluster, Damaged):
+            require_ready(cluster)
+        self._damaged = isinstance(named, Damaged)
+        self._stored = matching(self._identity, if_sound(listed) or ())
         if self._stored is not None and self._has_other_interface(self._stored.record):
             self._runtime.log.info("Keeping what another interface has that is still there", endpoint=self._stored.key)
             self._keep = True
@@ -84,6 +86,9 @@ class _Removal:
         return seen is not None and seen.link is not None
 
     def delete_endpoint(self) -> None:
+        if self._damaged and self._stored is None:
+            self._delete_damaged()
+            return
         stored = self._stored
         for _ in range(MAX_TRIES):
             if self._keep or stored is None or not self._is_ours(stored.record):
@@ -101,26 +106,41 @@ class _Removal:
                 return
         raise Refused(f"error deleting endpoint: endpoint was modified before it could be deleted: {last}")
 
+    def _delete_damaged(self) -> None:
+        """Whose it is nobody can read, nor what it says; as long as it stays, no ADD of the pod can succeed."""
+        try:
+            self._runtime.datastore.delete(endpoint_key(self._identity), None, self._call.deadline)
+        except Missing:
+            return
+        except Damaged as error:  # a pod, which goes with its own deletion
+            tell_damaged(self._runtime.log, error)
+
     def _is_ours(self, endpoint: WorkloadEndpoint) -> bool:
         if endpoint.container_id in ("", self._call.request.container_id):
             return True
         self._runtime.log.info("Keeping the endpoint of a newer sandbox", container=endpoint.container_id)
         return False
 
+    def release_others(self) -> None:
+        if not self._keep:
+            release_others(self._call, self._runtime, self._stored.record if self._stored else None)
+
     def release(self) -> None:
         if self._keep:
             return
-        request, netconf = self._call.request, self._call.netconf
-        text: str | None = text_for_release(netconf, self._call.netconf_text)
-        if netconf.ipam.type == AZURE:
-            from domain.usecases.steps.azure_state import after_delete, before_delete
-
-            text = before_delete(self._runtime.node, netconf.name, request, self._call.netconf_text)
-        if text is None:
-            return
         try:
-            self._runtime.ipam_plugin.delete(IpamCall(request, netconf, text), self._call.deadline)
+            if self._call.netconf.ipam.type == AZURE:
+                self._release_by_azure()
+            else:
+                release_by_plugin(self._call, self._runtime)
         except Unauthorized as error:
             raise Unavailable(str(error)) from error
-        if netconf.ipam.type == AZURE:
-            after_delete(self._runtime.node, netconf.name, request)
+
+    def _release_by_azure(self) -> None:
+        from domain.usecases.steps.azure_state import after_delete, before_delete
+
+        request, netconf, node = self._call.request, self._call.netconf, self._runtime.node
+        text = before_delete(node, netconf.name, request, self._call.netconf_text)
+        if text is not None:
+            self._runtime.ipam_plugin.delete(IpamCall(request, netconf, text), self._call.deadline)
+            after_delete(node, netconf.name, request)

@@ -58,6 +58,7 @@ def open_runtime(_netconf: NetConf, _environ: Mapping[str, str], log: Log) -> Ru
         node=no_port,
         lock=no_port,
         readiness=no_port,
+        former=no_port,
         clock=MemoryClock(),
         log=log,
     )

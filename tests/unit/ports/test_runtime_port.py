@@ -8,7 +8,7 @@ from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
 from ports.runtime import Runtime
 
-PORTS = ("datastore", "cluster", "dataplane", "ipam_plugin", "node", "lock", "readiness")
+PORTS = ("datastore", "cluster", "dataplane", "ipam_plugin", "node", "lock", "readiness", "former")
 
 
 def runtime_over(opened: list[str], **failing: Exception) -> Runtime:

@@ -37,7 +37,7 @@ def run(datastore, log=None):
     def unused():
         raise AssertionError("the connection test asks nobody but the datastore")
 
-    others = dict.fromkeys(("cluster", "dataplane", "ipam_plugin", "node", "lock", "readiness"), unused)
+    others = dict.fromkeys(("cluster", "dataplane", "ipam_plugin", "node", "lock", "readiness", "former"), unused)
     runtime = Runtime(datastore=lambda: datastore, clock=MemoryClock(), log=log or RecordingLog(), **others)
     use_case.test_connection(NetConf(), runtime, LATER)
 

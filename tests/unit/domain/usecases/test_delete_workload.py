@@ -30,6 +30,12 @@ def refusal(node, kind: type[Exception] = CniError, **fields) -> str:
     return str(caught.value)
 
 
+def refusal_of_add(node, **fields) -> str:
+    with pytest.raises(CniError) as caught:
+        node.add(**fields)
+    return str(caught.value)
+
+
 # --- what a container has is taken back ------------------------------------------------------------------------------
 
 
@@ -192,21 +198,52 @@ def test_a_cluster_without_information_is_refused(node):
     assert node.host_links() == ["calic1"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "text"),
-    [
-        ({"nodename_file": "/x"}, "stat /x: no such file or directory"),
-        ({"args": CniArgs(pod_name="-p", pod_namespace="n")}, "error constructing WorkloadEndpoint name"),
-        ({"netns": "/proc/self/ns/net"}, "plugin's netns and netns from CNI_NETNS"),
-        ({"ifname": "eth-"}, "error constructing WorkloadEndpoint name"),
-    ],
-)
-def test_what_add_refuses_del_refuses_before_anything_is_done(node, fields, text):
+def test_the_plugins_own_namespace_is_refused_before_anything_is_done(node):
     """G2: a DEL in the plugin's own namespace would delete the host's device."""
     node.add()
     before = node.leftovers()
-    assert refusal(node, **fields).startswith(text)
+    assert refusal(node, netns="/proc/self/ns/net").startswith("plugin's netns and netns from CNI_NETNS")
     assert node.leftovers() == before
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"args": CniArgs(pod_name="-p", pod_namespace="n")},
+        {"args": CniArgs(pod_name="a/b", pod_namespace="n")},
+        {"args": CniArgs(pod_name="p", pod_namespace="n/m")},
+        {"args": CniArgs(pod_name="p\udcff", pod_namespace="n")},
+        {"args": CniArgs(test_namespace="n/m")},
+        {"ifname": "eth-"},
+    ],
+)
+def test_what_add_refuses_for_its_name_was_never_ours(node, fields):
+    node.add()
+    before = node.leftovers()
+    with pytest.raises((CniError, Refused)):
+        node.add("c2", **fields)
+    node.delete(**fields)
+    assert node.leftovers() == before
+    (told,) = [line for line in node.log.shown("warning") if line.startswith("Nothing to delete: no ADD can have")]
+    assert any(name in told for name in ("'-p'", "'a/b'", "'n/m'", "'p\\udcff'", "'eth-'"))
+
+
+@pytest.mark.parametrize("nodename", ["node/a", "-node", "node\0"])
+def test_what_goes_by_the_container_alone_goes_whatever_the_node_is_called_now(node, nodename):
+    assert f"field node = '{nodename}'" in refusal_of_add(node, nodename=nodename)
+    node.delete(nodename=nodename)
+    node.add()
+    node.delete(nodename=nodename)
+    assert set(node.leftovers()) == {"endpoints"}
+    node.delete()
+    assert node.leftovers() == {}
+
+
+def test_a_missing_nodename_file_is_told_when_the_rest_is_done(node):
+    """The original's code and text; it does nothing."""
+    node.add()
+    assert refusal(node, nodename_file="/x").startswith("stat /x: no such file or directory")
+    assert set(node.leftovers()) == {"endpoints"}
 
 
 def test_what_only_add_needs_is_not_asked_for(node):
@@ -332,6 +369,7 @@ def test_past_the_deadline_all_steps_are_tried_and_a_repeated_del_finishes():
     assert refusal(node, Expired, ipam=HOST_LOCAL, seconds=3).startswith("deadline exceeded while waiting for")
     assert [line.partition(" error=")[0] for line in node.log.shown("error")] == [
         "DEL could not release the addresses",
+        "DEL could not release what another IPAM plugin gave",
         "DEL could not delete the endpoint",
     ]
     assert node.host_links() == []

@@ -377,17 +377,28 @@ def test_an_answer_that_cannot_be_delivered_gives_the_addresses_back(node):
     assert (node.holders(), node.counts()) == ({}, {})
 
 
-@pytest.mark.parametrize(
-    ("fields", "text"),
-    [
-        ({"netns": "/proc/self/ns/net"}, "plugin's netns and netns from CNI_NETNS"),
-        ({"ifname": "eth-"}, "error constructing WorkloadEndpoint name"),
-    ],
-)
-def test_add_and_del_refuse_the_same_calls(node, fields, text):
+def test_add_and_del_refuse_the_plugins_own_namespace(node):
+    fields, text = {"netns": "/proc/self/ns/net"}, "plugin's netns and netns from CNI_NETNS"
     assert refusal(node, CniError, **fields).startswith(text)
     with pytest.raises(CniError, match=text):
         node.release(**fields)
+
+
+def test_del_of_what_add_refuses_for_its_name_has_nothing_to_release(node):
+    node.assign()
+    fields = {"ifname": "eth-"}
+    assert refusal(node, CniError, **fields).startswith("error constructing WorkloadEndpoint name")
+    node.release(**fields)
+    assert node.holders() == {"10.244.0.128": "net1.c1"}
+
+
+@pytest.mark.parametrize("nodename", ["node/a", "-node", "node-"])
+def test_del_releases_by_container_whatever_the_node_is_called_now(node, nodename):
+    node.assign()
+    assert f"field node = '{nodename}'" in refusal(node, CniError, container="c2", nodename=nodename)
+    node.release(nodename=nodename)
+    node.release(nodename=nodename)
+    assert node.holders() == {}
 
 
 # --- ADD, one particular address -------------------------------------------------------------------------------------
