@@ -6,7 +6,7 @@ Use cases are imported by the verb that needs them, because start-up is latency.
 from __future__ import annotations
 
 from domain.cni.errors import PLUGIN_FAILURE, CniError, error_text
-from domain.cni.request import parse_args
+from domain.cni.request import parse_args_of
 from entrypoints.flags import UsageWanted, parse_flags
 from entrypoints.logs import CallLog
 from entrypoints.standard_streams import read_stdin, say, send
@@ -17,7 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from domain.cni.request import CniArgs, Request
     from domain.usecases.call import Call
     from domain.usecases.undo import Undo
     from entrypoints.stdio import Opener
@@ -41,10 +40,6 @@ def main(arguments: Sequence[str], environ: Mapping[str, str], open_runtime: Ope
     if "t" in flags:
         return _report_connection(environ, log, open_runtime)
     return run(PLUGIN, environ, log, open_runtime)
-
-
-def _read_args(request: Request) -> CniArgs:
-    return parse_args(request.args)
 
 
 def _add(call: Call, runtime: Runtime, undo: Undo) -> str:
@@ -74,7 +69,7 @@ def _check(call: Call, runtime: Runtime, _undo: Undo) -> str:
 PLUGIN = Plugin(
     about="Calico CNI plugin",
     ignore_unknown_args=True,
-    read_args=_read_args,
+    read_args=parse_args_of,
     verbs={"ADD": _add, "DEL": _delete, "CHECK": _check},
 )
 

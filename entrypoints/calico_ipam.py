@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from domain.cni.request import check_address_args, parse_args
+from domain.cni.request import check_address_args, parse_args_of
 from entrypoints.flags import UsageWanted, parse_flags
 from entrypoints.logs import CallLog
 from entrypoints.standard_streams import say, send
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from domain.cni.netconf import NetConf
     from domain.cni.request import CniArgs, Request
+    from domain.json_text import Json
     from domain.usecases.call import Call
     from domain.usecases.undo import Undo
     from entrypoints.stdio import Opener
@@ -46,8 +47,14 @@ def _open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Run
     return runtime
 
 
+def _read_netconf(document: Json, verb: str) -> NetConf:
+    from domain.cni.netconf import read_netconf
+
+    return read_netconf(document, verb, ipam_only=True)
+
+
 def _read_args(request: Request) -> CniArgs:
-    args = parse_args(request.args)
+    args = parse_args_of(request)
     if request.command == "ADD":
         check_address_args(request.args)
     return args
@@ -80,5 +87,6 @@ PLUGIN = Plugin(
     about="Calico CNI IPAM",
     ignore_unknown_args=False,
     read_args=_read_args,
+    read_netconf=_read_netconf,
     verbs={"ADD": _add, "DEL": _delete, "CHECK": _check},
 )

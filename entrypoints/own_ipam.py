@@ -60,7 +60,7 @@ class OwnIpamPlugin(IpamPlugin):
 
 
 def _call(call: IpamCall, deadline: Deadline) -> Call:
-    from domain.cni.request import parse_args
+    from domain.cni.request import parse_args_of
 
     netconf: NetConf = call.netconf  # type: ignore[assignment]  # the network plugin's own: nobody else calls this
-    return Call(call.request, parse_args(call.request.args), netconf, call.netconf_text, deadline)
+    return Call(call.request, parse_args_of(call.request), netconf, call.netconf_text, deadline)

@@ -41,13 +41,14 @@ if TYPE_CHECKING:
     Opener: TypeAlias = Callable[[Any, Mapping[str, str], Log], Any]
 
 BUDGET = 60.0  # seconds for a call whose configuration does not say
+_LONGEST = 86_400  # a day; the kernel's timers do not take any number
 _MOST_UNDO_ROUNDS = 100
 
 
-def _read_netconf(document: Json, _verb: str) -> PluginConf:
+def _read_netconf(document: Json, verb: str) -> PluginConf:
     from domain.cni.netconf import read_netconf
 
-    return read_netconf(document)
+    return read_netconf(document, verb)
 
 
 def _make_calico_call(*parts: Any) -> object:
@@ -153,9 +154,9 @@ def _respond(
 
     netconf = plugin.read_netconf(document, request.command)
     log.configure(netconf)
-    for warning in netconf.warnings:
-        log.warning(warning)
     args = plugin.read_args(request)
+    for warning in netconf.warnings + args.warnings:
+        log.warning(warning)
     runtime = (open_runtime or default_opener())(netconf, environ, log)
     undo = effects.begin(Undo(runtime.clock, log))
     deadline = runtime.clock.deadline(budget(netconf) - waited)
@@ -171,7 +172,7 @@ def default_opener() -> Opener:
 
 def budget(netconf: PluginConf) -> float:
     """Seconds that a call may take."""
-    return float(netconf.timeout_seconds) if netconf.timeout_seconds > 0 else BUDGET
+    return float(min(netconf.timeout_seconds, _LONGEST)) if netconf.timeout_seconds > 0 else BUDGET
 
 
 def attempt(

@@ -29,10 +29,19 @@ _UINT64 = 1 << 64
 
 
 class WrongType(ValueError):
-    """`json: cannot unmarshal <what> into Go struct field <where> of type <wanted>`."""
+    """`json: cannot unmarshal <what> into Go struct field <where> of type <wanted>`.
+
+    `place` leads to the member from the outermost object, by the table's names; `spelt` by those of the document.
+    """
 
     def __init__(self, what: str, where: str, wanted: str) -> None:
         super().__init__(f"json: cannot unmarshal {what} into Go struct field {where} of type {wanted}")
+        self.place: tuple[str, ...] = ()
+        self.spelt: tuple[str, ...] = ()
+
+    def inside(self, name: str, key: str) -> WrongType:
+        self.place, self.spelt = (name, *self.place), (key, *self.spelt)
+        return self
 
 
 def _number(value: Json, where: str, wanted: str, limits: range) -> int:
@@ -95,7 +104,10 @@ def read_fields(document: Mapping[str, Json], fields: Fields, struct: str, path:
         if name is None or value is None:
             continue
         target, read = fields[name]
-        found[target] = read(value, f"{struct}.{path}{name}")
+        try:
+            found[target] = read(value, f"{struct}.{path}{name}")
+        except WrongType as error:
+            raise error.inside(name, key)  # noqa: B904 - the same error, with the way to it
     return found
 
 
@@ -112,6 +124,16 @@ def read_readable(
         except ValueError as error:
             complaints[targets[_folded(key)]] = error
     return found, complaints
+
+
+def without(document: Mapping[str, Json], spelt: tuple[str, ...]) -> dict[str, Json]:
+    """The document less the member that a `WrongType` is about; all of a list if it is in one."""
+    key, *inside = spelt
+    rest = {name: value for name, value in document.items() if name != key}
+    nested = document[key]
+    if inside and isinstance(nested, dict):
+        rest[key] = without(nested, tuple(inside))
+    return rest
 
 
 def section(

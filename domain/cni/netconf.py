@@ -1,7 +1,8 @@
 """The network configuration on stdin, as values: every field with its type, default and error (spec: cni-plugin 2).
 
 The tables at the end say where each key's value goes and which type it must have; `json_fields` has the rules of
-matching. Types are checked for all keys, also those that another dataplane or the other plugin uses.
+matching. Types are checked for all keys, also those that another dataplane or the other plugin uses; but a DEL does
+without whatever it does not need, since a container has to end whatever has become of its configuration.
 
 Invariant: past this module nobody looks at the JSON again; texts passed on to other plugins are the original text.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
 from domain.cni.json_fields import (
+    WrongType,
     flag,
     integer,
     members,
@@ -20,6 +22,7 @@ from domain.cni.json_fields import (
     text_or_flag,
     texts,
     unsigned,
+    without,
 )
 from domain.cni.plugin_conf import Delegate, PluginConf
 from domain.json_text import JsonError, dumps, kind_of, parse
@@ -136,20 +139,44 @@ def parse_netconf(netconf_text: str) -> NetConf:
     return read_netconf(document)
 
 
-def read_netconf(document: Json) -> NetConf:
-    """The same from JSON that is parsed already. `null` is a configuration that says nothing."""
+def read_netconf(document: Json, verb: str = "ADD", *, ipam_only: bool = False) -> NetConf:
+    """The same from JSON that is parsed already. `null` is a configuration that says nothing.
+
+    For a DEL a member of a wrong type counts as absent, with a warning, unless it is one that DEL needs; `ipam_only` is
+    the DEL of the IPAM plugin, which makes no devices and delegates to nobody.
+    """
     if document is None:
         return NetConf()
     if not isinstance(document, dict):
         why = f"json: cannot unmarshal {kind_of(document)} into Go value of type types.NetConf"
         raise CniError(INTERNAL, f"failed to load netconf: {why}")
+    found: dict[str, Any] = {}
     try:
-        found = read_fields(document, _NETCONF, "NetConf")
+        if verb == "DEL":
+            found = _without_spoilt(document, _NEEDED_BY_IPAM if ipam_only else _NEEDED)
+        else:
+            found = read_fields(document, _NETCONF, "NetConf")
     except ValueError as error:
         raise CniError(INTERNAL, f"failed to load netconf: {error}") from None
     for spread in _SPREAD:
         found.update(found.pop(spread, {}))
     return NetConf(**found)
+
+
+def _without_spoilt(document: dict[str, Json], needed: frozenset[tuple[str, ...]]) -> dict[str, Any]:
+    """The members as DEL takes them, with `warnings`. WrongType for one that is needed."""
+    warnings: tuple[str, ...] = ()
+    best: dict[str, Any] = {}
+    while True:
+        try:
+            return {**read_fields(document, _NETCONF, "NetConf"), **best, "warnings": warnings}
+        except WrongType as error:
+            if error.place in needed:
+                raise
+            document = without(document, error.spelt)
+            warnings += (f'DEL does without "{".".join(error.spelt)}" of the network configuration; mend it: {error}',)
+            if error.place in _INSTEAD:
+                best.update([_INSTEAD[error.place]])
 
 
 def _raw(value: Json, _where: str) -> str:
@@ -181,6 +208,24 @@ def _mesos(found: dict[str, Any]) -> dict[str, Any]:
     labels: tuple[tuple[str, str], ...] = info.get("labels", {}).get("labels", ())
     return {"mesos_network_name": info.get("name", ""), "mesos_labels": labels}
 
+
+# DEL needs to know under which node's name records are, and in which datastore; that of the network plugin also which
+# plugin holds the addresses and which one the device. With another value there than ADD had it would look in the wrong
+# place, find nothing and call that a success. `name` and `cniVersion` are read before (`domain.cni.request`).
+_NEEDED_BY_IPAM = frozenset(
+    [
+        *(("nodename",), ("nodename_file",), ("hostname",)),
+        *(("datastore_type",), ("sqlite_path",), ("etcd_endpoints",), ("etcd_discovery_srv",)),
+        *(("etcd_key_file",), ("etcd_cert_file",), ("etcd_ca_cert_file",), ("calico_api_group",)),
+        *(("kubernetes",), ("kubernetes", "kubeconfig"), ("kubernetes", "k8s_api_root")),
+        ("policy",),  # it may say as whom to ask the API server
+        *(("policy", "k8s_api_root"), ("policy", "k8s_auth_token"), ("policy", "k8s_certificate_authority")),
+        *(("policy", "k8s_client_certificate"), ("policy", "k8s_client_key")),
+    ]
+)
+_NEEDED = _NEEDED_BY_IPAM | {("ipam",), ("ipam", "type"), ("dataplane_options",)}
+# What stands for a member of a wrong type where its default would hold DEL up.
+_INSTEAD = {("nodename_file_optional",): ("nodename_file_optional", True)}
 
 # Names that several keys spread over fields of NetConf, each read as a mapping of those fields.
 _SPREAD = ("dataplane", "feature_control", "container_settings", "args", "runtime_config")

@@ -43,7 +43,10 @@ _LONGEST_IFNAME = 15  # bytes: the kernel's IFNAMSIZ without the final zero
 
 
 class CniArgs(Value):
-    """CNI_ARGS as far as we know its keys. `ip` is the address asked for, None without one."""
+    """CNI_ARGS as far as we know its keys. `ip` is the address asked for, None without one.
+
+    `warnings` say what was not understood, where that is no reason to refuse.
+    """
 
     ip: Address | None = None
     pod_name: str = ""
@@ -52,6 +55,7 @@ class CniArgs(Value):
     pod_uid: str = ""
     test_namespace: str = ""
     mac: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 class Request(Value):
@@ -201,11 +205,25 @@ _POD_UID = "K8S_POD_UID"  # runtimes give it; the original does not know it, and
 
 
 def _read_pairs(args: str, known: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
+    """CniError 999 for the first pair that is wrong, and for unknown keys where these are not to be ignored."""
+    found, unknown, wrong = _look_at_pairs(args, known)
+    if wrong:
+        raise CniError(INTERNAL, wrong[0])
+    if unknown and not found.pop("ignore_unknown", False):
+        raise CniError(INTERNAL, f"ARGS: unknown args {go_quoted_list(unknown)}")
+    found.pop("ignore_unknown", None)
+    return found
+
+
+def _look_at_pairs(args: str, known: Mapping[str, tuple[str, Any]]) -> tuple[dict[str, Any], list[str], list[str]]:
+    """The known values, the pairs of other keys, and what is wrong with the rest."""
     found: dict[str, Any] = {}
     unknown: list[str] = []
+    wrong: list[str] = []
     for pair in args.split(";") if args else ():
         if pair.count("=") != 1:
-            raise CniError(INTERNAL, f"ARGS: invalid pair {go_quoted(pair)}")
+            wrong.append(f"ARGS: invalid pair {go_quoted(pair)}")
+            continue
         key, _, value = pair.partition("=")
         if key not in known:
             unknown.append(pair)
@@ -216,11 +234,8 @@ def _read_pairs(args: str, known: Mapping[str, tuple[str, Any]]) -> dict[str, An
         try:
             found[field] = read(value)
         except ValueError as error:
-            raise CniError(INTERNAL, f"ARGS: error parsing value of pair {go_quoted(pair)}: {error}") from None
-    if unknown and not found.pop("ignore_unknown", False):
-        raise CniError(INTERNAL, f"ARGS: unknown args {go_quoted_list(unknown)}")
-    found.pop("ignore_unknown", None)
-    return found
+            wrong.append(f"ARGS: error parsing value of pair {go_quoted(pair)}: {error}")
+    return found, unknown, wrong
 
 
 def parse_args(args: str) -> CniArgs:
@@ -229,6 +244,15 @@ def parse_args(args: str) -> CniArgs:
     Unknown keys are fine when a pair says `IgnoreUnknown=1`; the last such pair decides.
     """
     return CniArgs(**_read_pairs(args, _KNOWN))
+
+
+def parse_args_of(request: Request) -> CniArgs:
+    """Those of a call. A DEL needs no more than the pod's name: it does without what it does not understand."""
+    if request.command != "DEL":
+        return parse_args(request.args)
+    found, _, wrong = _look_at_pairs(request.args, _KNOWN)
+    found.pop("ignore_unknown", None)
+    return CniArgs(**found, warnings=tuple([f"DEL does without a pair of CNI_ARGS; mend it: {why}" for why in wrong]))
 
 
 def check_address_args(args: str) -> None:

@@ -22,7 +22,7 @@ from domain.usecases.call import Call
 from domain.usecases.undo import Undo
 from entrypoints.logs import CallLog
 from entrypoints.standard_streams import MOST_STDIN
-from entrypoints.stdio import Plugin, run
+from entrypoints.stdio import Plugin, budget, run
 from entrypoints.version import VERSION
 from ports.deadline import Deadline
 from ports.errors import BadConfiguration, Conflict, Expired, Refused, Unavailable
@@ -350,3 +350,10 @@ def test_what_was_on_stdin_is_never_shown(error: Exception, capfd: pytest.Captur
     Subject(failing(error)).run(json.dumps({**NETCONF, "mtu": "1500"}))
     out, logged = capfd.readouterr()
     assert "planted-token" not in out + logged
+
+
+@pytest.mark.parametrize(
+    ("seconds", "taken"), [(0, 60.0), (-5, 60.0), (1, 1.0), (86_400, 86_400.0), (2**63 - 1, 86_400.0)]
+)
+def test_a_call_may_take_as_long_as_it_is_told_but_no_timer_is_asked_too_much(seconds: int, taken: float) -> None:
+    assert budget(NetConf(timeout_seconds=seconds)) == taken

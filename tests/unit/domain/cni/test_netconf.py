@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.cni.errors import CniError
-from domain.cni.netconf import IpamSettings, KubernetesSettings, NetConf, PolicySettings, RuntimeDns, parse_netconf
+from domain.cni.netconf import (
+    IpamSettings,
+    KubernetesSettings,
+    NetConf,
+    PolicySettings,
+    RuntimeDns,
+    parse_netconf,
+    read_netconf,
+)
 
 TEXT = ["type", "mode", "vxlan_mac_prefix", "nodename", "nodename_file", "hostname", "datastore_type", "sqlite_path"]
 TEXT += ["etcd_endpoints", "etcd_discovery_srv", "etcd_authority", "etcd_scheme", "etcd_key_file", "etcd_cert_file"]
@@ -134,6 +142,27 @@ def test_a_wrong_type_inside_is_refused_with_its_path(place: tuple[str, str, str
     assert refusal(json.dumps({outer: {key: value}})) == (
         f"json: cannot unmarshal {kind} into Go struct field {struct}.{outer}.{key} of type {go_type}"
     )
+
+
+def test_a_del_does_without_what_it_does_not_need() -> None:
+    document = {"MTU": "1500", "ipam": {"type": "x", "assign_ipv4": 5}, "nodename_file_optional": 1, "name": "net1"}
+    found = read_netconf(document, "DEL")
+    assert (found.mtu, found.ipam, found.name) == (0, IpamSettings(type="x"), "net1")
+    assert found.nodename_file_optional
+    assert [text.partition('"')[2].partition('"')[0] for text in found.warnings] == [
+        "MTU",
+        "ipam.assign_ipv4",
+        "nodename_file_optional",
+    ]
+    assert "mend it: json: cannot unmarshal string into Go struct field NetConf.mtu of type int" in found.warnings[0]
+    assert document["MTU"] == "1500"
+
+
+def test_a_del_refuses_what_would_lead_it_elsewhere() -> None:
+    for key in ("ipam", "datastore_type", "nodename", "dataplane_options", "policy"):
+        with pytest.raises(CniError, match=key):
+            read_netconf({key: 5}, "DEL")
+    assert read_netconf({"ipam": 5, "dataplane_options": 5}, "DEL", ipam_only=True).ipam == IpamSettings()
 
 
 def test_a_wrong_type_in_a_list_is_refused() -> None:

@@ -19,6 +19,7 @@ from domain.cni.request import (
     check_ifname,
     config_version,
     parse_args,
+    parse_args_of,
     parse_mac_args,
     read_request,
 )
@@ -232,6 +233,19 @@ def test_bt_16_a_mac_in_cni_args() -> None:
     assert parse_mac_args("IgnoreUnknown=1;K8S_POD_NAME=p").mac == ""
     with pytest.raises(CniError, match="ARGS: unknown args"):
         parse_mac_args("IP=10.0.0.1")
+
+
+def test_a_del_says_which_arguments_it_does_without() -> None:
+    args = "K8S_POD_NAME=p;K8S_POD_NAMESPACE=shop;IP=zz;A=b=c;FOO=bar;IgnoreUnknown=maybe"
+    read = parse_args_of(Request("DEL", "c1", "", "eth0", args, ()))
+    assert (read.pod_name, read.pod_namespace, read.ip) == ("p", "shop", None)
+    assert [text.partition("mend it: ")[2] for text in read.warnings] == [
+        'ARGS: error parsing value of pair "IP=zz": invalid IP address: zz',
+        'ARGS: invalid pair "A=b=c"',
+        'ARGS: error parsing value of pair "IgnoreUnknown=maybe": boolean unmarshal error: invalid input maybe',
+    ]
+    with pytest.raises(CniError, match="ARGS: error parsing value"):
+        parse_args_of(Request("ADD", "c1", "", "eth0", args, ()))
 
 
 def test_an_error_can_name_the_version_first() -> None:

@@ -1,0 +1,240 @@
+"""A container ends whatever has become of its configuration: a DEL minds only what it needs.
+
+Every call goes through the plugin's own entrypoint, with the ports in memory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from descriptors import replaced, signals_restored, stdin
+from domain.cni.errors import CniError
+from domain.cni.netconf import parse_netconf
+from domain.cni.result import Result, ResultIp
+from domain.ipam.address import Cidr
+from domain.workload.pod import Pod
+from entrypoints import calico, calico_ipam
+from one_node import NODE, OneNode, netns
+from spoiling import Path, Spoilt, spoilt_args, spoilt_documents, with_member
+
+Main = Callable[..., int]
+
+WHICH_NODE: tuple[Path, ...] = (("nodename",), ("nodename_file",), ("hostname",))
+WHICH_DATASTORE: tuple[Path, ...] = (
+    *(("datastore_type",), ("sqlite_path",), ("calico_api_group",)),
+    *(("etcd_endpoints",), ("etcd_discovery_srv",), ("etcd_key_file",), ("etcd_cert_file",), ("etcd_ca_cert_file",)),
+    *(("kubernetes", "kubeconfig"), ("kubernetes", "k8s_api_root")),
+)
+AS_WHOM: tuple[Path, ...] = tuple(
+    ("policy", key)
+    for key in (
+        *("k8s_api_root", "k8s_auth_token", "k8s_client_certificate", "k8s_client_key"),
+        "k8s_certificate_authority",
+    )
+)
+# What a DEL of calico-ipam needs: the first two are checked by the frame, the first also says in which words to answer.
+IPAM_NEEDS: tuple[Path, ...] = (
+    ("cniVersion",),
+    ("name",),  # part of the handle that addresses are found by
+    *WHICH_NODE,  # whose blocks are looked through when the handle is gone
+    *WHICH_DATASTORE,
+    *AS_WHOM,  # whether the API server says what a virtual machine's pod has been
+)
+# The network plugin moreover has to find the addresses' plugin and the device's dataplane.
+NEEDS: tuple[Path, ...] = (*IPAM_NEEDS, ("ipam", "type"), ("dataplane_options",))
+
+GOOD: dict[str, Any] = {
+    "cniVersion": "1.0.0",
+    "name": "net1",
+    "type": "calico",
+    "mode": "",
+    "mtu": 1440,
+    "num_queues": 2,
+    "nodename": NODE,
+    "nodename_file": "/var/lib/calico/nodename",
+    "nodename_file_optional": False,
+    "datastore_type": "sqlite",
+    "device_type": "veth",
+    "include_default_routes": False,
+    "readiness_gates": [],
+    "policy_setup_timeout_seconds": 0,
+    "endpoint_status_dir": "/var/run/calico/endpoint-status",
+    "ipam_lock_file": "/run/l",
+    "timeout_seconds": 30,
+    "log_level": "info",
+    "log_file_max_size": 1,
+    "container_settings": {"allow_ip_forwarding": False},
+    "feature_control": {"ip_addrs_no_ipam": False, "floating_ips": False},
+    "args": {
+        "org.apache.mesos": {"network_info": {"name": "n", "labels": {"labels": [{"key": "k", "value": "v"}]}}},
+        "other": 1,
+    },
+    "runtimeConfig": {"dns": {"servers": ["10.0.0.1"], "domain": "d", "searches": ["s"], "options": ["o"]}},
+    "prevResult": {"cniVersion": "1.0.0", "ips": [{"address": "10.0.0.1/32"}]},
+    "capabilities": {"ips": True},
+    "ipam": {
+        "type": "calico-ipam",
+        "name": "i",
+        "subnet": "",
+        "assign_ipv4": "true",
+        "assign_ipv6": "true",
+        "ipv4_pools": ["10.244.0.0/24"],
+        "ipv6_pools": ["pool1"],
+        "optional_families": False,
+        "routes": [{"dst": "0.0.0.0/0"}],
+    },
+    "policy": {"type": ""},
+    "kubernetes": {"node_name": NODE},
+}
+MORE: tuple[Path, ...] = (
+    *(("qps",), ("burst",), ("vxlan_vni",), ("vxlan_mac_prefix",), ("require_mtu_file",), ("log_file_path",)),
+    *(("log_file_max_age",), ("log_file_max_count",), ("etcd_authority",), ("etcd_scheme",)),
+    *(("windows_use_single_network",), ("windows_loopback_DSR",), ("dns",), ("policies",)),
+)
+POD = "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0;K8S_POD_UID=u1"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A spoilt `log_file_path` may well be a file's name."""
+    before = os.getcwd()
+    os.chdir(tmp_path_factory.mktemp("spoilt"))
+    with signals_restored():
+        yield
+    os.chdir(before)
+
+
+def ran(main: Main, node: OneNode, verb: str, text: str, args: str = "") -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of one call about container `c1`."""
+    environ = {
+        "CNI_COMMAND": verb,
+        "CNI_CONTAINERID": "c1",
+        "CNI_NETNS": netns("c1"),
+        "CNI_IFNAME": "eth0",
+        "CNI_PATH": "/opt/cni/bin",
+        "CNI_ARGS": args,
+    }
+    out, said = os.memfd_create("out"), os.memfd_create("said")
+    with stdin(text), replaced(1, os.dup(out)), replaced(2, os.dup(said)):
+        code = main((), environ, lambda _netconf, _environ, _log: node.runtime())
+    texts = []
+    for descriptor in (out, said):
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        with open(descriptor, encoding="utf-8") as file:
+            texts.append(file.read())
+    return code, texts[0], texts[1]
+
+
+def added(main: Main, node: OneNode, document: dict[str, Any], args: str = "") -> None:
+    code, out, said = ran(main, node, "ADD", json.dumps(document), args)
+    assert code == 0, (out, said)
+    assert node.leftovers() != {}
+
+
+def assert_nothing_left(main: Main, node: OneNode, text: str, args: str = "") -> str:
+    code, out, said = ran(main, node, "DEL", text, args)
+    assert (code, out) == (0, ""), said
+    assert node.leftovers() == {}
+    assert "panicked" not in said
+    return said
+
+
+def is_refused_by_add(text: str) -> bool:
+    try:
+        parse_netconf(text)
+    except CniError:
+        return True
+    return False
+
+
+def assert_told(spoilt: Spoilt, said: str) -> None:
+    """The warning names the member, or the list or object that is lost with it."""
+    if is_refused_by_add(spoilt.text):
+        keys = [key for key in spoilt.path if isinstance(key, str)]
+        assert "WARNING" in said
+        assert f'DEL does without \\"{".".join(keys)}' in said or f'DEL does without "{".".join(keys)}' in said
+
+
+@given(spoilt_documents(GOOD, NEEDS, MORE))
+@example(Spoilt(("timeout_seconds",), 0, json.dumps({**GOOD, "timeout_seconds": 2**63 - 1})))
+@example(Spoilt(("nodename_file_optional",), "no", json.dumps({**GOOD, "nodename_file_optional": "no"})))
+def test_del_of_a_container_minds_only_what_it_needs(spoilt: Spoilt) -> None:
+    node = OneNode()
+    added(calico.main, node, GOOD)
+    assert_told(spoilt, assert_nothing_left(calico.main, node, spoilt.text))
+
+
+@given(spoilt_documents(GOOD, IPAM_NEEDS, [*MORE, ("dataplane_options",)]))
+def test_del_of_addresses_minds_only_what_it_needs(spoilt: Spoilt) -> None:
+    node = OneNode()
+    added(calico_ipam.main, node, GOOD)
+    assert_told(spoilt, assert_nothing_left(calico_ipam.main, node, spoilt.text))
+
+
+@given(spoilt_documents({**GOOD, "policy": {"type": "k8s"}}, NEEDS, MORE))
+def test_del_of_a_pod_minds_only_what_it_needs(spoilt: Spoilt) -> None:
+    node = with_pod()
+    added(calico.main, node, {**GOOD, "policy": {"type": "k8s"}}, POD)
+    assert_told(spoilt, assert_nothing_left(calico.main, node, spoilt.text, POD))
+
+
+HOST_LOCAL = {**GOOD, "ipam": {"type": "host-local", "ranges": [[{"subnet": "usePodCidr"}]], "routes": []}}
+
+
+@given(spoilt_documents(HOST_LOCAL, NEEDS, MORE))
+def test_del_with_another_ipam_plugin_minds_only_what_it_needs(spoilt: Spoilt) -> None:
+    """What that plugin makes of its own section is its business."""
+    node = OneNode(own_ipam=False)
+    node.plugin.answers("host-local", Result(ips=(ResultIp(Cidr.parse("10.1.0.2/24")),)))
+    added(calico.main, node, HOST_LOCAL)
+    assert_told(spoilt, assert_nothing_left(calico.main, node, spoilt.text))
+    assert node.plugin.added == {}
+
+
+@given(st.sampled_from([calico.main, calico_ipam.main]), spoilt_args("IgnoreUnknown=1;IP=10.244.0.9;FOO=bar", ()))
+def test_del_of_a_container_minds_no_argument(main: Main, args: str) -> None:
+    node = OneNode()
+    added(main, node, GOOD, "IgnoreUnknown=1;IP=10.244.0.9")
+    assert_nothing_left(main, node, json.dumps(GOOD), args)
+
+
+@given(st.sampled_from([calico.main, calico_ipam.main]), spoilt_args(POD, ("K8S_POD_NAMESPACE", "K8S_POD_NAME")))
+def test_del_of_a_pod_minds_its_name_only(main: Main, args: str) -> None:
+    node = with_pod()
+    added(main, node, GOOD, POD)
+    assert_nothing_left(main, node, json.dumps(GOOD), args)
+
+
+def test_what_is_not_understood_of_cni_args_is_told() -> None:
+    node = OneNode()
+    said = assert_nothing_left(calico.main, node, json.dumps(GOOD), "IP=zz")
+    assert "CNI_ARGS; mend it: ARGS: error parsing value of pair" in said
+
+
+@pytest.mark.parametrize("main", [calico.main, calico_ipam.main])
+@pytest.mark.parametrize("path", NEEDS)
+def test_what_is_needed_and_cannot_be_read_is_refused_and_nothing_touched(main: Main, path: Path) -> None:
+    """Else DEL would look elsewhere, find nothing, and call that a success."""
+    if main is calico_ipam.main and path not in IPAM_NEEDS:
+        return
+    node = OneNode()
+    added(main, node, GOOD)
+    before = node.leftovers()
+    code, out, _ = ran(main, node, "DEL", json.dumps(with_member(GOOD, path, ["?"])))
+    assert code == 1
+    assert path[-1] in json.loads(out)["msg"]
+    assert node.leftovers() == before
+
+
+def with_pod() -> OneNode:
+    node = OneNode()
+    node.cluster.namespaces = {"shop": {}}
+    node.cluster.pods["shop", "web-0"] = Pod("web-0", "shop", uid="u1", node=NODE)
+    return node
