@@ -124,10 +124,11 @@ def datastore(  # noqa: PLR0913 - one parameter per thing that a type of datasto
             sqlite_path or setting(environment, "TORTIE_SQLITE_PATH"), clock, create=create, log=log
         )
     if type == "etcdv3":
-        return etcd_datastore(environment, clock, inline)
+        return etcd_datastore(environment, clock, inline, log)
     if type == "kubernetes":
         return servers.datastore()
-    raise Refused(f"unknown datastore type: {type}")
+    known = 'set "datastore_type" or DATASTORE_TYPE to "kubernetes", "etcdv3" or "sqlite"'
+    raise Refused(f"unknown datastore type: {type}", details=known)
 
 
 def sqlite_datastore(path: str, clock: Clock, *, create: bool = False, log: Log | None = None) -> Datastore:
@@ -141,12 +142,14 @@ def sqlite_datastore(path: str, clock: Clock, *, create: bool = False, log: Log 
     return opened
 
 
-def etcd_datastore(environment: Mapping[str, str], clock: Clock, inline: Mapping[str, str]) -> Datastore:
+def etcd_datastore(
+    environment: Mapping[str, str], clock: Clock, inline: Mapping[str, str], log: Log | None = None
+) -> Datastore:
     """Settings are read, and complained about, before a library is loaded."""
     from adapters.etcdv3.datastore import EtcdDatastore
     from adapters.etcdv3.settings import read_settings
 
-    settings = read_settings(lambda name: setting(environment, name), inline)
+    settings = read_settings(lambda name: setting(environment, name), inline, log.warning if log else _unheard)
     if not wants_library(environment):
         from adapters.etcdv3.transport_lean import open_lean
 
@@ -159,6 +162,10 @@ def etcd_datastore(environment: Mapping[str, str], clock: Clock, inline: Mapping
     except ImportError as error:
         raise BadConfiguration(f'TORTIE_TRANSPORT "library" needs the packages of the extra "etcd": {error}') from error
     return EtcdDatastore(settings, clock, opener)
+
+
+def _unheard(_text: str) -> None:
+    """A warning that nobody listens to."""
 
 
 def cluster(netconf: NetConf, environment: Mapping[str, str], servers: ApiServers) -> Cluster:
@@ -189,7 +196,8 @@ def dataplane(netconf: NetConf, clock: Clock, log: Log, environment: Mapping[str
     if netconf.dataplane_type == "grpc":
         return grpc_dataplane(netconf.dataplane_options, clock, log, environment)
     if netconf.dataplane_type is not None:
-        raise Refused(f"invalid dataplane type: {netconf.dataplane_type}")
+        known = 'leave "type" out of "dataplane_options" for this system\'s own, or set it to "grpc"'
+        raise Refused(f"invalid dataplane type: {netconf.dataplane_type}", details=known)
     from adapters.linux.dataplane import LinuxDataplane
 
     return LinuxDataplane(clock, log, netlink(environment))

@@ -3,6 +3,8 @@
 An installer leaves settings empty that it has nothing for, so empty means absent. A file that is missing, unreadable
 or not what its setting says is named at once: seen from a connection it would be a time-out.
 
+Where no endpoint is reached with TLS an authority's file has no use, and the original does not look what is in it.
+
 Invariant: what is returned looks like PEM of the right kind, and there is no certificate without its key.
 """
 
@@ -21,8 +23,13 @@ _INLINE = ("etcdCACert", "etcdCert", "etcdKey")
 _VERSIONS = {"": False, "1.2": False, "1.3": True}
 
 
-def read_tls(setting: Callable[[str], str], inline: Mapping[str, str]) -> Tls:
-    """As `settings.read_settings` does. BadConfiguration names the setting and the file."""
+def read_tls(
+    setting: Callable[[str], str], inline: Mapping[str, str], unused: Callable[[str], None] | None = None
+) -> Tls:
+    """As `settings.read_settings` does. BadConfiguration names the setting and the file.
+
+    `unused`: no endpoint is reached with TLS; it is told of an authority that could not be used anyway.
+    """
     paths = {name: setting(name).strip() for name in (_CA, _CERT, _KEY)}
     if any(inline.values()):
         if any(paths.values()):
@@ -31,7 +38,8 @@ def read_tls(setting: Callable[[str], str], inline: Mapping[str, str]) -> Tls:
         pems = [inline.get(name, "").encode() for name in _INLINE]
     else:
         shown = {name: f"{name.lower()} {path}" for name, path in paths.items()}
-        pems = [_read(shown[name], path) if path else b"" for name, path in paths.items()]
+        told = {_CA: unused}
+        pems = [_read(shown[name], path, told.get(name)) if path else b"" for name, path in paths.items()]
     ca, cert, key = pems
     tls = Tls(ca, cert, key, only_newest=_only_newest(setting("TLS_MIN_VERSION").strip()))
     _check(tls, tuple([name if name in _INLINE else name.lower() for name in shown]), tuple(shown.values()))
@@ -44,14 +52,21 @@ def _only_newest(version: str) -> bool:
     return _VERSIONS[version]
 
 
-def _read(shown: str, path: str) -> bytes:
+def _read(shown: str, path: str, unused: Callable[[str], None] | None) -> bytes:
     try:
         text = read_regular(path)
     except OSError as error:
         raise BadConfiguration(f"{shown}: {error.strerror}") from None
+    if unused and not _is_pem(text, b"CERTIFICATE"):
+        unused(f"{shown}: no certificate in PEM format in it; remove the setting, as etcd is reached without TLS")
+        return b""
     if not text.strip():
         raise BadConfiguration(f"{shown}: the file is empty")
     return text
+
+
+def _is_pem(text: bytes, word: bytes) -> bool:
+    return b"-----BEGIN " in text and word + b"-----" in text
 
 
 def _check(tls: Tls, names: tuple[str, ...], shown: tuple[str, ...]) -> None:
@@ -64,5 +79,5 @@ def _check(tls: Tls, names: tuple[str, ...], shown: tuple[str, ...]) -> None:
         (tls.cert, b"CERTIFICATE", shown[1]),
         (tls.key, b"PRIVATE KEY", shown[2]),
     ):
-        if pem and not (b"-----BEGIN " in pem and word + b"-----" in pem):
+        if pem and not _is_pem(pem, word):
             raise BadConfiguration(f"{what}: no {word.decode().lower()} in PEM format in it")

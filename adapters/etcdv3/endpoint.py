@@ -1,13 +1,19 @@
 """Where an etcd server listens, as the comma-separated list of a configuration says it.
 
-Invariant: all endpoints of one list are reached in the same way, with TLS or without; the original lets the first one
-decide for all, which ends in a time-out that names no reason.
+As in the original the first one decides for all whether there is TLS, one that cannot be reached does no harm while
+another can, and a user name counts for nothing; whoever wrote such a list is told what to write instead.
+
+Invariant: all endpoints of one list are reached in the same way, and no warning or error shows what may be a password.
 """
 
 from __future__ import annotations
 
 from domain.value import Value
 from ports.errors import BadConfiguration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Endpoint(Value):
@@ -26,29 +32,58 @@ class Endpoint(Value):
         return f"{'https' if self.secure else 'http'}://{self.host_text}:{self.port}"
 
 
-def parse_endpoints(text: str) -> tuple[Endpoint, ...]:
-    """`http://a:2379,http://b:2379`; spaces and empty items are left out. BadConfiguration names the faulty item."""
-    found = tuple([_parse(item.strip()) for item in text.split(",") if item.strip()])
-    if len({endpoint.secure for endpoint in found}) > 1:
-        raise BadConfiguration(
-            f"etcd_endpoints {text!r} mixes http and https; use one of them for all endpoints of the list"
+def parse_endpoints(text: str, warn: Callable[[str], None] | None = None) -> tuple[Endpoint, ...]:
+    """`http://a:2379,http://b:2379`; spaces and empty items are left out. BadConfiguration if no item can be used.
+
+    `warn` is told what was taken otherwise than it is written.
+    """
+    found: list[Endpoint] = []
+    faults: list[BadConfiguration] = []
+    told: list[str] = []
+    items = [item.strip() for item in text.split(",") if item.strip()]
+    for item in items:
+        try:
+            found.append(_parse(item))
+        except BadConfiguration as error:
+            faults.append(error)
+    if faults and not found:
+        raise faults[0]
+    told += [f"{fault}; going on with the other endpoints" for fault in faults]
+    if any("@" in _authority(item) for item in items):
+        told.append(
+            "etcd_endpoints holds a user name, which counts for nothing; "
+            "remove it, and set ETCD_USERNAME and ETCD_PASSWORD where etcd asks who comes"
         )
-    return found
+    secure = bool(items) and _scheme(items[0]) != "http"
+    if any(endpoint.secure != secure for endpoint in found):
+        first = "https" if secure else "http"
+        told.append(
+            f"etcd_endpoints mixes http and https, and the first decides for all: {first}; write it before each of them"
+        )
+    for one in told if warn else ():
+        warn(one)  # type: ignore[misc]  # it is there
+    return tuple([endpoint.replace(secure=secure) for endpoint in found])
+
+
+def _scheme(item: str) -> str:
+    """Without one TLS is meant, as in the original."""
+    scheme, separator, _ = item.partition("://")
+    return scheme.lower() if separator else "https"
+
+
+def _authority(item: str) -> str:
+    """A path is of no use and is ignored."""
+    return item.rpartition("://")[2].partition("/")[0]
 
 
 def _parse(item: str) -> Endpoint:
-    """Without a scheme TLS is meant, as in the original. A path is of no use and is ignored."""
-    scheme, separator, rest = item.partition("://")
-    if not separator:
-        scheme, rest = "https", item
-    authority = rest.partition("/")[0]
-    if "@" in authority:  # what is before it may be a password, so the item is not shown
-        raise BadConfiguration("etcd_endpoints holds a user name; ETCD_USERNAME and ETCD_PASSWORD are the place for it")
+    scheme, authority = _scheme(item), _authority(item).rpartition("@")[2]
     host, _, port = authority.rpartition(":")
     if scheme not in ("http", "https"):
-        raise BadConfiguration(f"etcd endpoint {item!r} must begin with http:// or https://")
+        raise BadConfiguration(f"etcd endpoint {item.rpartition('@')[2]!r} must begin with http:// or https://")
     if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536) or not _is_host(host):
-        raise BadConfiguration(f"etcd endpoint {item!r} is not of the form {scheme}://HOST:PORT")
+        shown = f"{item.partition('://')[0]}://{authority}" if "://" in item else authority
+        raise BadConfiguration(f"etcd endpoint {shown!r} is not of the form {scheme}://HOST:PORT")
     return Endpoint(host.removeprefix("[").removesuffix("]"), int(port), scheme == "https")
 
 

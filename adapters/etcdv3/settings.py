@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from adapters.etcdv3.endpoint import Endpoint
 
 
+_WHERE = (
+    'set "etcd_endpoints" in the network configuration, or ETCD_ENDPOINTS in the environment, to a list such as '
+    "http://10.0.0.1:2379,http://10.0.0.2:2379"
+)
+
+
 class EtcdSettings(Value):
     """`discovery` is the domain whose SRV records name the endpoints, when none are given.
 
@@ -40,21 +46,24 @@ class EtcdSettings(Value):
         return f"etcd {','.join([str(endpoint) for endpoint in self.endpoints])}"
 
 
-def read_settings(setting: Callable[[str], str], inline: Mapping[str, str]) -> EtcdSettings:
+def read_settings(
+    setting: Callable[[str], str], inline: Mapping[str, str], warn: Callable[[str], None] = lambda _text: None
+) -> EtcdSettings:
     """`setting` gives the value of a name such as ETCD_ENDPOINTS, "" when it is not set. An empty value is none.
 
-    Certificates come `inline` (etcdCACert, etcdCert, etcdKey) only from a configuration file. BadConfiguration, or
-    Refused with the original's words.
+    Certificates come `inline` (etcdCACert, etcdCert, etcdKey) only from a configuration file. `warn` is told what is
+    taken otherwise than it is written. BadConfiguration, or Refused with the original's words.
     """
-    endpoints = parse_endpoints(setting("ETCD_ENDPOINTS"))
+    endpoints = parse_endpoints(setting("ETCD_ENDPOINTS"), warn)
     discovery = setting("ETCD_DISCOVERY_SRV").strip()
     if endpoints and discovery:
         raise Refused(
             'multiple discovery or bootstrap options specified, use either "etcdEndpoints" or "etcdDiscoverySrv"'
         )
     if not endpoints and not discovery:
-        raise Refused("no etcd endpoints specified")
+        raise Refused("no etcd endpoints specified", details=_WHERE)
     user, password = setting("ETCD_USERNAME"), setting("ETCD_PASSWORD")
     if not (user and password):
         user = password = ""
-    return EtcdSettings(endpoints, discovery, user, password, read_tls(setting, inline))
+    plain = bool(endpoints) and not endpoints[0].secure
+    return EtcdSettings(endpoints, discovery, user, password, read_tls(setting, inline, warn if plain else None))

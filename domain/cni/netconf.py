@@ -38,8 +38,12 @@ if TYPE_CHECKING:
     from domain.json_text import Json
 
 
+BOTH_OFF = "ipam.assign_ipv4 and ipam.assign_ipv6 are both off, so no address is assigned"
+
+
 class IpamSettings(Delegate):
-    """`assign_ipv4` and `assign_ipv6` are None when absent; the texts decide (`"false"` / `"true"`).
+    """`assign_ipv4` and `assign_ipv6` are None when absent. IPv4 is off only if the one says `"false"`, IPv6 is on only
+    if the other says `"true"` (Calico quirk).
 
     With `optional_families` (ours) a version that no pool serves is left out of the answer.
     """
@@ -51,6 +55,12 @@ class IpamSettings(Delegate):
     ipv4_pools: tuple[str, ...] = ()
     ipv6_pools: tuple[str, ...] = ()
     optional_families: bool = False
+
+    @property
+    def why_nothing(self) -> str:
+        """Why the plugin answers without an address, as far as this says it."""
+        off = self.type == "calico-ipam" and self.assign_ipv4 == "false" and self.assign_ipv6 != "true"
+        return BOTH_OFF if off else ""
 
 
 class PolicySettings(Value):
@@ -160,7 +170,20 @@ def read_netconf(document: Json, verb: str = "ADD", *, ipam_only: bool = False) 
         raise CniError(INTERNAL, f"failed to load netconf: {error}") from None
     for spread in _SPREAD:
         found.update(found.pop(spread, {}))
-    return NetConf(**found)
+    netconf = NetConf(**found)
+    return netconf.replace(warnings=netconf.warnings + _odd_families(netconf.ipam)) if verb == "ADD" else netconf
+
+
+def _odd_families(ipam: IpamSettings) -> tuple[str, ...]:
+    """What the two flags' texts do not say, and mean all the same."""
+    flags = (("assign_ipv4", ipam.assign_ipv4, "true", "false"), ("assign_ipv6", ipam.assign_ipv6, "false", "true"))
+    return tuple(
+        [
+            f'ipam.{name} "{text}" counts as "{meant}", as everything but "{other}" does; write "true" or "false"'
+            for name, text, meant, other in flags
+            if text not in (None, "", "true", "false")
+        ]
+    )
 
 
 def _without_spoilt(document: dict[str, Json], needed: frozenset[tuple[str, ...]]) -> dict[str, Any]:

@@ -5,7 +5,8 @@ Invariant: on any error, and when the answer cannot be delivered, the caller's u
 
 from __future__ import annotations
 
-from domain.cni.errors import INTERNAL, INVALID_CONFIG, CniError
+from domain.cni.errors import INTERNAL, CniError
+from domain.cni.netconf import BOTH_OFF
 from domain.cni.result import Result, ResultIp, ResultRoute
 from domain.ipam.address import V4, V6, Cidr
 from domain.ipam.affinity import HOST, Owner
@@ -138,8 +139,8 @@ class _Assignment:
                 taken = assign_specific(work, request, call.args.ip, self._undo)
             return (taken,)
         if not any(request.counts.values()):
-            text = "ipam.assign_ipv4 and ipam.assign_ipv6 are both off: there is nothing to assign"
-            raise CniError(INVALID_CONFIG, text)
+            work.log.warning(BOTH_OFF)
+            return ()
         request = request.replace(
             pools=_pools(call, work),
             namespace_labels=_namespace_labels(call, runtime, self._identity),
@@ -168,6 +169,7 @@ def _result(addresses: tuple[Cidr, ...]) -> Result:
 
 
 def _request(call: Call, runtime: Runtime, identity: Identity) -> AssignRequest:
+    ipam = call.netconf.ipam
     secondary = {"node": identity.node, "timestamp": go_string(runtime.clock.now())}
     if identity.orchestrator == KUBERNETES:
         secondary = {"namespace": identity.namespace, "node": identity.node, "pod": identity.pod, **secondary}
@@ -175,20 +177,10 @@ def _request(call: Call, runtime: Runtime, identity: Identity) -> AssignRequest:
         Owner(HOST, identity.node),
         f"{call.netconf.name}.{call.request.container_id}",
         secondary,
-        {V4: int(_wanted(call, "assign_ipv4", default=True)), V6: int(_wanted(call, "assign_ipv6", default=False))},
+        {V4: int(ipam.assign_ipv4 != "false"), V6: int(ipam.assign_ipv6 == "true")},
         max_blocks=1 if call.netconf.windows_use_single_network else 0,
-        optional_families=call.netconf.ipam.optional_families,
+        optional_families=ipam.optional_families,
     )
-
-
-def _wanted(call: Call, name: str, *, default: bool) -> bool:
-    """One of the two flags, which are texts. The original takes every text but the one it looks for as the default."""
-    text = getattr(call.netconf.ipam, name)
-    if not text:
-        return default
-    if text not in ("true", "false"):
-        raise CniError(INVALID_CONFIG, f'ipam.{name} must be "true" or "false", not "{text}"')
-    return bool(text == "true")
 
 
 def _pools(call: Call, work: Work) -> Mapping[int, tuple[Cidr, ...]]:

@@ -81,7 +81,8 @@ class Networking:
         ipam_call = IpamCall(self._call.request, self._call.netconf, self._call.netconf_text)
         result = ask_ipam(self._runtime, ipam_call, self._call.deadline, undo)
         if not result.ips:
-            raise CniError(INTERNAL, "IPAM plugin returned no IP addresses in result")
+            why = self._call.netconf.ipam.why_nothing
+            raise CniError(INTERNAL, "IPAM plugin returned no IP addresses in result", why)
         return result
 
     def _device(self, result: Result, undo: Undo) -> Connected:

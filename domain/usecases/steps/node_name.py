@@ -21,9 +21,9 @@ DEFAULT_FILE = "/var/lib/calico/nodename"
 class NoNodename(CniError):
     """The file that calico-node leaves is not there. The original's code and text."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, advice: str) -> None:
         hint = "check that the calico/node container is running and has mounted /var/lib/calico/"
-        super().__init__(INTERNAL, f"stat {path}: no such file or directory: {hint}")
+        super().__init__(INTERNAL, f"stat {path}: no such file or directory: {hint}", advice)
 
 
 def require_nodename_file(netconf: NetConf, node: Node) -> None:
@@ -37,7 +37,17 @@ def require_nodename_file(netconf: NetConf, node: Node) -> None:
         return
     path = netconf.nodename_file or DEFAULT_FILE
     if not node.exists(path):
-        raise NoNodename(path)
+        raise NoNodename(path, _advice(netconf))
+
+
+def _advice(netconf: NetConf) -> str:
+    """For a node without calico/node, of which the text says nothing."""
+    if netconf.nodename:
+        return 'leave "nodename_file" out, since "nodename" is set'
+    return (
+        'where calico/node does not run, set "nodename" in the network configuration to the node\'s name, '
+        'or "nodename_file_optional" to true: then the name is the host\'s'
+    )
 
 
 def node_name(netconf: NetConf, node: Node) -> str:

@@ -48,6 +48,7 @@ class PodIpam:
                 text = before_add(runtime.node, netconf.name, text)
         except ValueError as error:
             raise CniError(INTERNAL, str(error)) from error
+        self._settings = netconf.ipam
         self._ask = IpamCall(call.request, netconf, text)
 
     def _with_ranges(self, text: str) -> str:
@@ -65,7 +66,7 @@ class PodIpam:
             return Result(ips=tuple([self._fixed(address, undo) for address in wished.addresses]))
         result = ask_ipam(self._runtime, self._ask, self._call.deadline, undo)
         if not result.ips:
-            raise CniError(INTERNAL, "IPAM plugin returned missing IP config")
+            raise CniError(INTERNAL, "IPAM plugin returned missing IP config", self._settings.why_nothing)
         if self._call.netconf.ipam.type == AZURE:
             from domain.usecases.steps.azure_state import after_add
 

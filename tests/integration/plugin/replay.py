@@ -201,6 +201,8 @@ class Replay:
             recorded, parsed = json.loads(call["stdout"]), json.loads(ours)
         except ValueError:
             return found + differences(call["stdout"], ours, "stdout")
+        if isinstance(parsed, dict) and "code" in parsed and "details" not in recorded and parsed.pop("details", ""):
+            ours = json.dumps(parsed, indent=4)  # more is said than there; texts and codes are the same
         found += differences(self.recorded.apply(recorded), self.ours.apply(parsed), "stdout")
         if not found and _shape(call["stdout"]) != _shape(ours):  # order of members, indentation, final newline
             found += differences(_shape(call["stdout"]), _shape(ours), "stdout as text")

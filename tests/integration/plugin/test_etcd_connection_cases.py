@@ -203,10 +203,25 @@ def test_settings_that_lead_nowhere_have_the_originals_words(
     assert error["msg"] == f"error creating calico client: {expected}"
 
 
-def test_http_and_https_in_one_list_are_told(plain: Etcd, on: Callable[..., Host]) -> None:
+@pytest.mark.parametrize(
+    ("endpoints", "told"),
+    [
+        (f"{URL},https://127.0.0.1:1", "mixes http and https, and the first decides for all: http"),
+        (f"{URL},http://127.0.0.1", "is not of the form http://HOST:PORT; going on with the other endpoints"),
+        (URL.replace("://", "://me:planted@"), "holds a user name, which counts for nothing"),
+    ],
+)
+def test_a_list_that_the_original_takes_is_taken_alike(
+    plain: Etcd, on: Callable[..., Host], endpoints: str, told: str
+) -> None:
     host = on(plain)
-    mixed = f"{URL},https://127.0.0.1:1"
-    host.add(host.container(), etcd_endpoints=mixed).error(BAD_CONFIGURATION, "mixes http and https")
+    container = host.container()
+    for verb in ("ADD", "DEL"):
+        answer = host.call(verb, container, etcd_endpoints=endpoints)
+        assert answer.exit == 0, answer
+        assert told in answer.stderr
+        assert "planted" not in answer.stderr + answer.stdout
+    assert host.left() == {}
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

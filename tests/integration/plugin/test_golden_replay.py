@@ -42,6 +42,15 @@ def test_answers_records_and_kernel_are_as_recorded(bare_host: Host, name: str) 
     assert not (lines := unexpected(name, found)), "\n".join(lines)
 
 
+def test_the_two_flags_decide_as_recorded(bare_host: Host) -> None:
+    """But for a JSON boolean (G25), which the original refuses."""
+    replay = Replay(bare_host, recording("ipam-families"))
+    booleans = [number for number, step in enumerate(replay.steps) if '"assign_ipv4": true' in step["call"]["stdin"]]
+    found = [line for number in range(len(replay.steps)) if number not in booleans for line in replay.step(number)]
+    assert len(booleans) == 1
+    assert not found, "\n".join(found)
+
+
 def test_bad_input_is_answered_as_recorded(bare_host: Host) -> None:
     """The 88 calls of errors.json; after each successful ADD the recorder released container e0 again."""
     recorded = recording("errors")

@@ -36,19 +36,41 @@ def test_an_endpoint_prints_as_it_was_given(text):
         *("http://fd00::1:2379", "http://[a]:1", "http://[]:1", "http://a b:1", "http://a:²"),
     ],
 )
-def test_what_is_no_endpoint_is_named(item):
+def test_what_is_no_endpoint_is_named_and_does_no_harm_beside_one_that_is(item):
     with pytest.raises(BadConfiguration) as caught:
-        parse_endpoints(f"http://good:1,{item}")
+        parse_endpoints(item)
     assert repr(item) in str(caught.value)
+    told = []
+    assert parse_endpoints(f"http://good:1,{item}", told.append) == (Endpoint("good", 1, False),)
+    assert told == [f"{caught.value}; going on with the other endpoints"]
 
 
-def test_http_and_https_in_one_list_are_refused():
-    """The original would use the first one's way for all and time out on the rest."""
-    with pytest.raises(BadConfiguration, match="mixes http and https"):
-        parse_endpoints("http://a:1,https://b:1")
+@pytest.mark.parametrize(
+    ("text", "secure"),
+    [
+        ("http://a:1,https://b:1", False),
+        ("https://b:1,http://a:1", True),
+        ("a:1,http://b:1", True),
+        ("http://a,https://b:1", False),
+        ("HTTP://a:1,https://b:1", False),
+    ],
+)
+def test_of_a_mixed_list_the_first_decides_for_all(text, secure):
+    told = []
+    assert {one.secure for one in parse_endpoints(text, told.append)} == {secure}
+    assert "mixes http and https, and the first decides" in told[-1]
 
 
-def test_a_password_in_a_url_is_refused_and_not_repeated():
-    with pytest.raises(BadConfiguration, match="ETCD_USERNAME") as caught:
-        parse_endpoints("http://me:planted-secret@a:1")
+@pytest.mark.parametrize("text", ["http://me:planted-secret@a:1", "https://me:planted-secret@[::1]:1,https://b:2"])
+def test_a_user_name_in_a_url_counts_for_nothing_and_is_not_repeated(text):
+    told = []
+    assert parse_endpoints(text, told.append) == parse_endpoints(text.replace("me:planted-secret@", ""))
+    assert "ETCD_USERNAME" in told[0]
+    assert "planted-secret" not in told[0]
+
+
+@pytest.mark.parametrize("text", ["http://me:planted-secret@a", "ftp://me:planted-secret@a:1", "me:planted-secret@a"])
+def test_no_error_shows_a_password(text):
+    with pytest.raises(BadConfiguration) as caught:
+        parse_endpoints(text)
     assert "planted-secret" not in str(caught.value)

@@ -41,6 +41,7 @@ def test_without_either_there_is_no_etcd(empty):
     with pytest.raises(Refused) as caught:
         read(ETCD_ENDPOINTS=empty)
     assert str(caught.value) == "no etcd endpoints specified"
+    assert "ETCD_ENDPOINTS" in caught.value.details
 
 
 def test_a_discovery_domain_alone_will_do():
@@ -87,6 +88,20 @@ def test_a_file_of_another_kind_is_named(files, name, content):
     with pytest.raises(BadConfiguration) as caught:
         read(**files)
     assert str(files[name]) in str(caught.value)
+
+
+@pytest.mark.parametrize("content", ["", "not PEM"])
+def test_without_tls_it_does_not_matter_what_an_authoritys_file_holds(files, content):
+    """The original looks into it only where it is used; one that is missing it refuses."""
+    files["ETCD_CA_CERT_FILE"].write_text(content)
+    settings = {name: str(path) for name, path in files.items()} | {"ETCD_ENDPOINTS": "http://a:1"}
+    told = []
+    tls = read_settings(lambda name: settings.get(name, ""), {}, told.append).tls
+    assert (tls.ca, bool(tls.cert)) == (b"", True)
+    (warning,) = told
+    assert warning.startswith(f"etcd_ca_cert_file {files['ETCD_CA_CERT_FILE']}: no certificate in PEM format in it")
+    with pytest.raises(BadConfiguration, match="No such file"):
+        read(**files | {"ETCD_CA_CERT_FILE": "/nope", "ETCD_ENDPOINTS": "http://a:1"})
 
 
 def test_a_folder_and_a_file_that_may_not_be_read_are_named(files, tmp_path):

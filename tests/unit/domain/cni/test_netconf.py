@@ -165,6 +165,16 @@ def test_a_del_refuses_what_would_lead_it_elsewhere() -> None:
     assert read_netconf({"ipam": 5, "dataplane_options": 5}, "DEL", ipam_only=True).ipam == IpamSettings()
 
 
+@pytest.mark.parametrize(
+    ("key", "text", "counts_as"),
+    [("assign_ipv4", "TRUE", "true"), ("assign_ipv4", "no", "true"), ("assign_ipv6", "TRUE", "false")],
+)
+def test_what_a_family_flag_does_not_say_is_told_on_add(key: str, text: str, counts_as: str) -> None:
+    (warning,) = read(ipam={key: text}).warnings
+    assert warning.startswith(f'ipam.{key} "{text}" counts as "{counts_as}"')
+    assert read_netconf({"ipam": {key: text}}, "DEL").warnings == ()
+
+
 def test_a_wrong_type_in_a_list_is_refused() -> None:
     why = "json: cannot unmarshal number into Go struct field"
     assert refusal('{"readiness_gates": ["a", 1]}') == f"{why} NetConf.readiness_gates of type string"

@@ -7,7 +7,7 @@ import pytest
 from adapters.memory.node import MemoryNode
 from adapters.records.keys import key_text
 from domain.cni.errors import CniError
-from domain.cni.netconf import IpamSettings, KubernetesSettings, NetConf, PolicySettings
+from domain.cni.netconf import BOTH_OFF, IpamSettings, KubernetesSettings, NetConf, PolicySettings
 from domain.cni.request import CniArgs
 from domain.ipam.address import Address, Cidr
 from domain.ipam.affinity import Affinity
@@ -21,7 +21,8 @@ from domain.usecases import test_connection as connection
 from domain.usecases.assign_addresses import assign_addresses
 from domain.usecases.check_addresses import check_addresses
 from domain.usecases.steps.upgrade_host import UPGRADED
-from one_node import NODE, OWNER, OneNode
+from domain.workload.pod import Pod
+from one_node import NEVER, NODE, OWNER, OneNode
 from ports.datastore import (
     Affinities,
     AffinityKey,
@@ -79,22 +80,33 @@ def refusal(node, kind: type[Exception] = IpamError, **fields) -> str:
         ({"assign_ipv6": "true"}, ["10.244.0.128/26", "fd00:10:244::80/122"]),
         ({"assign_ipv4": "false", "assign_ipv6": "true"}, ["fd00:10:244::80/122"]),
         ({"assign_ipv4": "", "assign_ipv6": ""}, ["10.244.0.128/26"]),
+        ({"assign_ipv4": "FALSE", "assign_ipv6": "yes"}, ["10.244.0.128/26"]),
+        ({"assign_ipv4": "false"}, []),
+        ({"assign_ipv4": "false", "assign_ipv6": "TRUE"}, []),
     ],
 )
 def test_the_configuration_says_which_versions_are_assigned(node, settings, expected):
     assert assigned(node, ipam=ipam(**settings)) == expected
 
 
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        ({"assign_ipv4": "false"}, "ipam.assign_ipv4 and ipam.assign_ipv6 are both off: there is nothing to assign"),
-        ({"assign_ipv4": "FALSE"}, 'ipam.assign_ipv4 must be "true" or "false", not "FALSE"'),
-        ({"assign_ipv6": "yes"}, 'ipam.assign_ipv6 must be "true" or "false", not "yes"'),
-    ],
-)
-def test_a_configuration_that_asks_for_nothing_or_for_nonsense_is_refused(node, settings, text):
-    assert refusal(node, CniError, ipam=ipam(**settings)) == text
+def test_a_configuration_that_asks_for_nothing_takes_nothing(node):
+    before = node.datastore.list(Blocks(), NEVER)
+    node.assign(ipam=ipam(assign_ipv4="false"))
+    assert node.datastore.list(Blocks(), NEVER) == before == ()
+    assert node.counts() == {}
+    assert BOTH_OFF in node.log.shown("warning")
+
+
+@pytest.mark.parametrize("pod", [False, True])
+def test_the_network_plugin_says_why_there_is_nothing_to_network(node, pod):
+    node.cluster.namespaces, args = {"shop": {}}, CniArgs()
+    if pod:
+        node.cluster.pods["shop", "p"] = Pod("p", "shop", node=NODE)
+        args = CniArgs(pod_name="p", pod_namespace="shop")
+    with pytest.raises(CniError, match=r"IPAM plugin returned (no IP|missing IP)") as refused:
+        node.add(ipam=ipam(assign_ipv4="false"), args=args, text='{"ipam": {}}')
+    assert refused.value.details == BOTH_OFF
+    assert node.leftovers() == {}
 
 
 def test_the_holder_is_described_under_the_networks_handle(node):

@@ -37,18 +37,24 @@ def test_a_file_that_cannot_be_read_counts_as_absent():
 
 
 @pytest.mark.parametrize(
-    ("netconf", "path"),
+    ("netconf", "path", "advice"),
     [
-        pytest.param(NetConf(), FILE, id="default file"),
-        pytest.param(NetConf(nodename="node-a", nodename_file="/no/such/file"), "/no/such/file", id="recording 30"),
+        pytest.param(NetConf(), FILE, '"nodename_file_optional" to true', id="default file"),
+        pytest.param(
+            NetConf(nodename="node-a", nodename_file="/no/such/file"),
+            "/no/such/file",
+            'leave "nodename_file" out',
+            id="recording 30",
+        ),
     ],
 )
-def test_a_missing_mandatory_file_is_an_error(netconf, path):
+def test_a_missing_mandatory_file_is_an_error(netconf, path, advice):
     with pytest.raises(CniError) as caught:
         require_nodename_file(netconf, MemoryNode("host"))
     hint = "check that the calico/node container is running and has mounted /var/lib/calico/"
     assert caught.value.code == 999
     assert caught.value.message == f"stat {path}: no such file or directory: {hint}"
+    assert advice in caught.value.details
 
 
 @pytest.mark.parametrize(
