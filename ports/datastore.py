@@ -155,13 +155,16 @@ class WorkloadEndpointKey(Key[WorkloadEndpoint]):
 
 
 class Blocks(Listing[Block]):
-    """All blocks of one IP version, or of both."""
+    """All blocks of one IP version, or of both; or (`around`) those that overlap one range, whatever their size."""
 
     version: int | None = None
+    around: Cidr | None = None
 
 
 class Affinities(Listing[Affinity]):
     """Affinities of one owner (or of all owners of that kind: name ""), of one IP version or both.
+
+    With `to` only those to one block.
 
     `may_lag`, of this and other listings: an answer that was true a moment ago will do, if it is cheaper. Whoever says
     so lists again before taking what is missing for not there: to refuse a call, or to make a record.
@@ -170,6 +173,7 @@ class Affinities(Listing[Affinity]):
     owner: Owner
     version: int | None = None
     may_lag: bool = False
+    to: Cidr | None = None
 
 
 class Handles(Listing[Handle]):

@@ -17,7 +17,7 @@ from adapters.records.bad_record import BadRecord
 from domain.cluster import ClusterInformation, Node
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import Affinity, Owner
-from domain.ipam.block import Block
+from domain.ipam.block import Block, new_block
 from domain.ipam.config import AllocationConfig
 from domain.ipam.handle import Handle
 from domain.ipam.pools import Pool
@@ -296,6 +296,46 @@ class DatastoreContract(RecordContract):
         assert listed(virtual, 4) == [(virtual, V4_BLOCK)]
         assert listed(Owner("host", ""), 4) == [(HOST_A, V4_BLOCK), (HOST_AB, V4_BLOCK)]
         assert len(listed(Owner("host", ""))) == 4
+
+    def test_affinities_to_one_block_are_listed_whoever_has_them(self, store):
+        virtual, inside = Owner("virtual", "node-a"), Cidr(V4_BLOCK.version, V4_BLOCK.number, V4_BLOCK.length + 1)
+        for owner, cidr in (
+            (HOST_AB, V4_BLOCK),
+            (HOST_A, V4_BLOCK),
+            (virtual, V4_BLOCK),
+            (HOST_A, V6_BLOCK),
+            (HOST_A, inside),
+        ):
+            store.create(AffinityKey(owner, cidr), Affinity("pending"), SOON)
+
+        def owners(kind, to):
+            return [one.key.owner for one in store.list(Affinities(Owner(kind, ""), to.version, to=to), SOON)]
+
+        assert owners("host", V4_BLOCK) == [HOST_A, HOST_AB]
+        assert owners("virtual", V4_BLOCK) == [virtual]
+        assert (owners("host", V6_BLOCK), owners("virtual", V6_BLOCK)) == ([HOST_A], [])
+
+    @pytest.mark.parametrize(
+        ("around", "near", "far"),
+        [
+            (
+                "10.1.2.64/26",
+                "10.1.0.0/20 10.1.2.0/24 10.1.2.100/32 10.1.2.126/31 10.1.2.64/26 10.1.2.64/27",
+                "10.1.16.0/20 10.1.2.0/26 10.1.2.128/26 10.1.2.6/31 10.11.2.64/26 fd00::40/122",
+            ),
+            ("10.1.16.0/20", "10.1.16.0/20 10.1.31.192/26", "10.1.0.0/20 10.1.160.0/26 10.1.32.0/26"),
+            ("fd00::/122", "fd00::/116 fd00::/122 fd00::/128 fd00::3f/128", "fd00::1000/116 fd00::40/122 fd00:1::/122"),
+            ("1:0:0:5:6::/122", "1:0:0:5:6::/116 1::5:6:0:0:20/123", "1::5:6:0:0:40/122 1:0:0:5:7::/122"),
+        ],
+    )
+    def test_blocks_around_a_range_are_those_that_overlap_it(self, store, around, near, far):
+        """Whatever their size; they are found by their keys where all blocks can be listed in one go."""
+        for text in (*near.split(), *far.split()):
+            store.create(BlockKey(Cidr.parse(text)), new_block(Cidr.parse(text), HOST_A, None, 7), SOON)
+        cidr = Cidr.parse(around)
+        found = store.list(Blocks(cidr.version, cidr), SOON)
+        assert {str(one.key.cidr) for one in found} == set(near.split())
+        assert len(found) == len(near.split())
 
     def test_resources_of_different_kinds_do_not_meet(self, store):
         pool = store.create(IPPoolKey("x"), Pool(Metadata("x"), "10.0.0.0/16"), SOON)

@@ -212,7 +212,8 @@ def _version(key: Key[Any], revision: Revision) -> str:
 def _belongs(listing: Need[Any], key: Key[Any]) -> bool:
     if isinstance(listing, Affinities) and isinstance(key, AffinityKey):
         same = key.owner.kind == listing.owner.kind and listing.owner.name in ("", key.owner.name)
-        return same and listing.version in (None, key.cidr.version)
+        return same and listing.version in (None, key.cidr.version) and listing.to in (None, key.cidr)
     if isinstance(listing, Blocks) and isinstance(key, BlockKey):
-        return listing.version in (None, key.cidr.version)
+        near = listing.around is None or listing.around.overlaps(key.cidr)
+        return near and listing.version in (None, key.cidr.version)
     return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 from adapters.records.bad_record import BadName
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import HOST, VIRTUAL, Owner
+from domain.ipam.pools import BLOCK_SIZES
 from ports.datastore import (
     Affinities,
     AffinityKey,
@@ -141,8 +142,10 @@ def parse_key(text: str) -> Key[Any] | None:
 
 
 def listing_prefix(listing: Listing[Any]) -> str:
-    """What the keys of all records of a listing begin with; `matches` decides about the rest."""
+    """What its records' keys begin with, but for `listed_beside`; `matches` decides about the rest."""
     if isinstance(listing, Blocks):
+        if listing.around is not None:
+            return _prefix_within(listing.around)
         return _IPAM + "assignment/" + (f"ipv{listing.version}/" if listing.version else "")
     if isinstance(listing, Affinities):
         prefix = f"{_IPAM}{listing.owner.kind}/"
@@ -155,10 +158,40 @@ def listing_prefix(listing: Listing[Any]) -> str:
     return _LISTED[type(listing)]
 
 
+def listed_beside(listing: Listing[Any]) -> list[str]:
+    """Keys that a listing covers although they do not begin with its prefix: of the larger blocks around a range."""
+    if not isinstance(listing, Blocks) or listing.around is None:
+        return []
+    around, prefix = listing.around, listing_prefix(listing)
+    lengths = range(BLOCK_SIZES[around.version][0], around.length)
+    larger = [key_text(BlockKey(around.replace(length=length))) for length in lengths]
+    return [text for text in larger if not text.startswith(prefix)]
+
+
+def listing_suffix(listing: Listing[Any]) -> str:
+    """What the keys of all records of a listing end with: most of them need not be read closer then."""
+    to = listing.to if isinstance(listing, Affinities) else None
+    return f"/ipv{to.version}/block/{_cidr_part(to)}" if to else ""
+
+
+def _prefix_within(cidr: Cidr) -> str:
+    """What the keys of all blocks inside a block begin with: the groups that their addresses have in common.
+
+    A block has at most 4,096 addresses, so those of IPv6 differ in the last group only, and all but its zero are
+    spelled alike.
+    """
+    first, last = str(cidr.network.address), str(cidr.at(cidr.size - 1))
+    ends = [at for at, (one, other) in enumerate(zip(first, last)) if one == other and one in ".:"]
+    same = [end for end in ends if first[:end] == last[:end]]
+    return f"{_IPAM}assignment/ipv{cidr.version}/block/{first[: same[-1] + 1] if same else ''}"
+
+
 def matches(listing: Listing[Any], key: Key[Any]) -> bool:
     """Whether a record under the listing's prefix belongs to it."""
     if isinstance(listing, Affinities):
         return isinstance(key, AffinityKey) and listing.version in (None, key.cidr.version)
+    if isinstance(listing, Blocks) and listing.around is not None:
+        return isinstance(key, BlockKey) and key.cidr.overlaps(listing.around)
     if isinstance(listing, WorkloadEndpoints):
         return isinstance(key, WorkloadEndpointKey) and key.name.startswith(listing.name_prefix)
     return True

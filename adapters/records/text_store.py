@@ -12,7 +12,7 @@ from abc import abstractmethod
 
 from adapters.records.bad_record import BadRecord
 from adapters.records.codec import decode, encode
-from adapters.records.keys import ROOTS, key_text, listing_prefix, matches, parse_key
+from adapters.records.keys import ROOTS, key_text, listed_beside, listing_prefix, listing_suffix, matches, parse_key
 from adapters.records.profiles import DEFAULT_ALLOW
 from domain.moment import rfc3339
 from domain.value import Value
@@ -76,17 +76,9 @@ class TextStore(Datastore):
 
     def fetch(self, *needs: Need[Any], deadline: Deadline) -> tuple[Any, ...]:
         self.expire(deadline)
-        spans = [
-            Span(key_text(need)) if isinstance(need, Key) else Span(listing_prefix(need), is_prefix=True)  # type: ignore[arg-type]  # a need is a key or a listing
-            for need in needs
-        ]
-        answers = self.read(spans, deadline)
-        return tuple(
-            [
-                _one(need, rows) if isinstance(need, Key) else _many(need, rows)  # type: ignore[arg-type]  # likewise
-                for need, rows in zip(needs, answers)
-            ]
-        )
+        spans = [_spans(need) for need in needs]
+        answers = iter(self.read([span for of_need in spans for span in of_need], deadline))
+        return tuple([_answer(need, [next(answers) for _ in of_need]) for need, of_need in zip(needs, spans)])
 
     def unreadable(self, deadline: Deadline) -> tuple[BadText, ...]:
         self.expire(deadline)
@@ -132,6 +124,20 @@ class TextStore(Datastore):
         return record.replace(metadata=metadata.replace(uid=metadata.uid or self._new_uid(), created=created))
 
 
+def _spans(need: Need[Any]) -> list[Span]:
+    if isinstance(need, Key):
+        return [Span(key_text(need))]
+    assert isinstance(need, Listing)  # noqa: S101 - a need is a key or a listing
+    return [Span(listing_prefix(need), is_prefix=True), *[Span(text) for text in listed_beside(need)]]
+
+
+def _answer(need: Need[Any], found: list[list[Row]]) -> Any:
+    if isinstance(need, Key):
+        return _one(need, found[0])
+    assert isinstance(need, Listing)  # noqa: S101 - likewise
+    return _many(need, found[0] if len(found) == 1 else sorted([row for rows in found for row in rows]))
+
+
 def _one(key: Key[R], rows: list[Row]) -> Stored[R] | None:
     """BadRecord when it is there but cannot be used."""
     if not rows:
@@ -142,7 +148,10 @@ def _one(key: Key[R], rows: list[Row]) -> Stored[R] | None:
 
 def _many(listing: Listing[Any], rows: list[Row]) -> tuple[Stored[Any], ...]:
     found: list[Stored[Any]] = []
+    suffix = listing_suffix(listing)
     for address, text, revision in rows:
+        if not address.endswith(suffix):
+            continue
         key = parse_key(address)
         if key is None or not matches(listing, key):
             continue

@@ -28,7 +28,7 @@ MUTANTS: dict[str, Mutant] = {
         STEPS + "take_addresses.py",
         "        if found is not None and ours:\n",
         "        if found is not None and ours and failure is None:\n",
-        801,
+        1561,
     ),
     "addresses are not freed before the handle is counted down": (
         STEPS + "free_addresses.py",
@@ -62,7 +62,7 @@ MUTANTS: dict[str, Mutant] = {
         STEPS + "count_handle.py",
         "            if found is not None:\n",
         "            if False:\n",
-        133,
+        265,
     ),
     "a count that was raised is taken back whatever happened since": (
         STEPS + "count_handle.py",

@@ -124,20 +124,29 @@ def _serve(found: Surroundings) -> bool:
 def terms_for(version: int, found: Surroundings) -> Terms:
     """IpamError when no pool may serve the version; `NoPool` if that is because of the pools' own settings."""
     request = found.request
-    wanted = PoolRequest(
+    choice = choose_pools(found.pools, _pool_request(request, version, found.labels))
+    reserved = reserved_cidrs(found.reservations, version)
+    reserved += tuple([one for one in request.busy if one.version == version])
+    affinities = tuple([one for one in found.affinities if cidr_of(one).version == version])
+    return Terms(request, version, found.config, choice, reserved, found.labels, affinities, found.may_lag)
+
+
+def renewed(terms: Terms, pools: tuple[Pool, ...], affinities: tuple[Stored[Affinity], ...]) -> Terms:
+    """The terms by the pools and affinities that there are now. IpamError as `terms_for`."""
+    choice = choose_pools(pools, _pool_request(terms.request, terms.version, terms.labels))
+    return terms.replace(choice=choice, affinities=affinities)
+
+
+def _pool_request(request: AssignRequest, version: int, labels: Mapping[str, str]) -> PoolRequest:
+    return PoolRequest(
         version,
         request.owner.name,
-        found.labels,
+        labels,
         request.namespace_labels,
         wanted=request.pools.get(version, ()),
         use=request.use,
         longest_block=request.longest_block(version),
     )
-    choice = choose_pools(found.pools, wanted)
-    reserved = reserved_cidrs(found.reservations, version)
-    reserved += tuple([one for one in request.busy if one.version == version])
-    affinities = tuple([one for one in found.affinities if cidr_of(one).version == version])
-    return Terms(request, version, found.config, choice, reserved, found.labels, affinities, found.may_lag)
 
 
 def cidr_of(affinity: Stored[Affinity]) -> Cidr:

@@ -1,9 +1,10 @@
 """The blocks that a node may take addresses from, one after the other: its own first, then new ones (spec: ipam 8).
 
-A node that has many blocks has filled most of them, so all but the first are read at once. Which blocks it has may have
-been read from a listing that lags; that is made good for before a new one is claimed.
+A node that has many blocks has filled most of them, so all but the first are read at once. Which blocks it has, and
+which pools there are, may have been read from listings that lag; that is made good for before a new one is claimed.
 
-Invariant: a block is handed out at most once, and the node never claims more blocks than it may own.
+Invariant: a block is handed out at most once, the node never claims more blocks than it may own, and none in a pool
+that was off when the claim began.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ from domain.ipam.address import covers
 from domain.ipam.errors import BlockLimitReached, IpamError, StillContended
 from domain.ipam.pools import deselects, pool_of
 from domain.ipam.request import DEFAULT_BLOCK_LIMIT
-from domain.usecases.steps.allocation_terms import cidr_of
+from domain.usecases.steps.allocation_terms import cidr_of, renewed
 from domain.usecases.steps.claim_block import NotOurs, Overtaken, block_behind, claim_block, release_claim
-from domain.usecases.steps.find_block import free_place, reclaim
 from domain.usecases.steps.work import MAX_TRIES
-from ports.datastore import Affinities, BlockKey, Blocks
+from ports.datastore import Affinities, BlockKey, IPPools
 from ports.errors import Refused
 
 TYPE_CHECKING = False
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from domain.ipam.affinity import Affinity
     from domain.ipam.block import Block
     from domain.usecases.steps.allocation_terms import Terms
+    from domain.usecases.steps.claim_place import Places
     from domain.usecases.steps.work import Work
     from ports.datastore import Stored
-
-PROBES = 3  # places looked at before all blocks are listed page by page
 
 
 class BlockSupply:
@@ -46,7 +45,7 @@ class BlockSupply:
         self._ahead: dict[Cidr, Stored[Block] | None] = {}
         self._reads_ahead = False  # most often the first block is enough
         self._used: set[Cidr] = set()
-        self._probed: list[Cidr] = []
+        self._places: Places | None = None
 
     def next(self, least: int = 1) -> Stored[Block] | None:
         """A block with at least that many free addresses; None when the pools have none left for the node.
@@ -81,12 +80,19 @@ class BlockSupply:
         self._own = [one for one in own if cidr_of(one) not in known and self._can_serve(cidr_of(one))]
 
     def _finds_more(self) -> bool:
-        """Whether the node has blocks that the first listing did not show yet. Asked once, before any is claimed."""
+        """Whether the node has blocks that the first listing did not show yet. Asked once, before any is claimed.
+
+        IpamError if no pool serves the request any more.
+        """
         if self._own_are_all:
             return False
         self._own_are_all = True
-        now = self._work.datastore.list(Affinities(self._terms.request.owner, self._terms.version), self._work.deadline)
-        self._own_from(now, self._terms.affinities)
+        then = self._terms
+        now, pools = self._work.datastore.fetch(
+            Affinities(then.request.owner, then.version), IPPools(), deadline=self._work.deadline
+        )
+        self._terms = renewed(then, tuple([one.record for one in pools]), now)
+        self._own_from(now, then.affinities)
         return bool(self._own)
 
     def _behind(self, affinity: Stored[Affinity]) -> Stored[Block] | None:
@@ -146,63 +152,27 @@ class BlockSupply:
         return min([limit for limit in limits if limit[0]], default=default)
 
     def _claim(self, least: int) -> Stored[Block] | None:
-        damaged: list[Cidr] = []
+        from domain.usecases.steps.claim_place import Places  # few calls claim
+
+        places = self._places = self._places or Places(self._work, self._terms, self._used)
         for _ in range(MAX_TRIES):
-            cidr = self._place(damaged)
-            if cidr is None:
+            place = places.next()
+            if place is None:
                 return None
             try:
-                block = claim_block(self._work, self._terms.request.owner, cidr, self._kept)
+                block = claim_block(self._work, self._terms.request.owner, place.cidr, self._kept, place.leads)
             except NotOurs as error:
-                if isinstance(error, Overtaken):  # it may be ours all the same, half claimed: look at it again
-                    self._probed = [place for place in self._probed if place != cidr]
+                if isinstance(error, Overtaken):
+                    places.look_again(place.cidr)
                 continue
             except Refused as error:
-                self._log_damaged(cidr, error)
-                damaged.append(cidr)
+                places.leave_out(place.cidr, error)
                 continue
             self.owned += 1
-            self._used.add(cidr)
+            self._used.add(place.cidr)
             self._require_room(block, least)
             return block
         raise StillContended(self._terms.request.owner)
-
-    def _place(self, damaged: list[Cidr]) -> Cidr | None:
-        """Where to claim: a free place or a block of ours that no affinity leads to, else somebody's empty block."""
-        choice, reserved = self._terms.choice, self._terms.reserved
-        if not self._work.datastore.lists_in_one_go and (place := self._probe(damaged)):
-            return place
-        blocks = self._work.datastore.list(Blocks(self._terms.version), self._work.deadline)
-        taken = [one.record.cidr for one in blocks if not self._is_ours_with_room(one)] + damaged
-        free = free_place(self._work, self._terms.request.owner, choice.usable, reserved, taken)
-        return free or reclaim(self._work, choice.usable, reserved, blocks)
-
-    def _probe(self, damaged: list[Cidr]) -> Cidr | None:
-        """The first places of the node's walk, looked at one by one: in a pool with room one of them is free."""
-        choice, reserved = self._terms.choice, self._terms.reserved
-        while len(self._probed) < PROBES:
-            seen = [*self._probed, *self._used, *damaged]
-            place = free_place(self._work, self._terms.request.owner, choice.usable, reserved, seen)
-            if place is None:
-                return None
-            self._probed.append(place)
-            try:
-                stored = self._work.datastore.get(BlockKey(place), self._work.deadline)
-            except Refused as error:
-                self._log_damaged(place, error)
-                damaged.append(place)
-                continue
-            if stored is None or self._is_ours_with_room(stored):
-                return place
-        return None
-
-    def _is_ours_with_room(self, stored: Stored[Block]) -> bool:
-        block = stored.record
-        return (
-            block.affinity == str(self._terms.request.owner)
-            and block.cidr not in self._used
-            and bool(block.free(self._terms.reserved))
-        )
 
     def _require_room(self, block: Stored[Block], least: int) -> None:
         """Another one would be no better than a new block that nobody has taken from and that has nothing to give."""

@@ -3,7 +3,8 @@
 The affinity comes first so that a death in between leaves a lead to the block; it is confirmed last because routing
 trusts only confirmed ones. The block's own `affinity` field decides who won a race.
 
-Giving up goes the other way: affinity `pendingDeletion`, block deleted or detached, affinity deleted.
+Giving up goes the other way: affinity `pendingDeletion`, block deleted or detached, affinity deleted. What others have
+left of either ends between block and confirmation (`leads`: the affinities to the block, None if nobody has looked).
 
 Invariant: no affinity is confirmed unless the block names the same owner.
 """
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ports.datastore import Stored
 
     R = TypeVar("R")
+    Leads = tuple[Stored[Affinity], ...]
 
 
 class NotOurs(Exception):
@@ -47,13 +49,15 @@ def _claimed_elsewhere(block: Block) -> NotOurs:
     return NotOurs(f"{block.cidr} already claimed by {block.affinity or 'nobody'}")
 
 
-def claim_block(work: Work, owner: Owner, cidr: Cidr, kept: HostReservation | None = None) -> Stored[Block]:
+def claim_block(
+    work: Work, owner: Owner, cidr: Cidr, kept: HostReservation | None = None, leads: Leads | None = None
+) -> Stored[Block]:
     """Claim a block that nobody had a moment ago. `NotOurs` if somebody was faster.
 
     `kept` is what the host keeps for itself in the block if it is made here.
     """
     affinity = _pending(work, AffinityKey(owner, cidr))
-    return create_block(work, affinity, kept)
+    return create_block(work, affinity, kept, leads)
 
 
 def _pending(work: Work, key: AffinityKey) -> Stored[Affinity]:
@@ -74,10 +78,11 @@ def _kept(key: object, stored: Stored[Affinity] | None) -> Stored[Affinity]:
     return stored
 
 
-def create_block(work: Work, affinity: Stored[Affinity], kept: HostReservation | None = None) -> Stored[Block]:
+def create_block(
+    work: Work, affinity: Stored[Affinity], kept: HostReservation | None = None, leads: Leads | None = None
+) -> Stored[Block]:
     """Create the block that a pending affinity promises, and confirm the affinity."""
-    key = affinity.key
-    assert isinstance(key, AffinityKey)  # noqa: S101 - narrows the type
+    key = _affinity_key(affinity)
     now = work.clock.now()
     try:
         made = new_block(key.cidr, key.owner, rfc3339(now), now, kept)
@@ -90,8 +95,21 @@ def create_block(work: Work, affinity: Stored[Affinity], kept: HostReservation |
             drop_affinity(work, affinity)
             raise _claimed_elsewhere(found.record) from None
         block = found
+    _end_stale_leads(work, key, leads)
     confirm(work, affinity)
     return block
+
+
+def _end_stale_leads(work: Work, key: AffinityKey, leads: Leads | None) -> None:
+    """Most often there are none, and then nothing of this is loaded."""
+    if leads is None and work.datastore.lists_in_one_go:
+        from domain.usecases.steps.stale_leads import read_leads
+
+        leads = read_leads(work, key.cidr)
+    if leads:
+        from domain.usecases.steps.stale_leads import end_stale_leads
+
+        end_stale_leads(work, key.owner, leads)
 
 
 def confirm(work: Work, affinity: Stored[Affinity]) -> None:
@@ -118,8 +136,7 @@ def block_behind(
     work: Work, affinity: Stored[Affinity], block: Stored[Block] | None, kept: HostReservation | None = None
 ) -> Stored[Block]:
     """The block an affinity of ours leads to, claimed or confirmed as needed. `NotOurs` when it is not ours."""
-    key = affinity.key
-    assert isinstance(key, AffinityKey)  # noqa: S101 - narrows the type
+    key = _affinity_key(affinity)
     if block is None:
         return create_block(work, _kept(key, guarded_write(work, key, _back_to_pending, affinity)), kept)
     if block.record.affinity != str(key.owner):
@@ -143,8 +160,15 @@ def _reconfirm(work: Work, affinity: Stored[Affinity], block: Stored[Block]) -> 
         block = rewrite(work, block, block.record)
     except (Conflict, Missing):
         raise Overtaken(block.key) from None
+    _end_stale_leads(work, _affinity_key(pending), None)
     confirm(work, pending)
     return block
+
+
+def _affinity_key(affinity: Stored[Affinity]) -> AffinityKey:
+    key = affinity.key
+    assert isinstance(key, AffinityKey)  # noqa: S101 - narrows the type
+    return key
 
 
 def _back_to_pending(found: Affinity | None) -> Affinity | Leave:

@@ -12,7 +12,8 @@ from domain.ipam.affinity import CONFIRMED, HOST, Affinity, Owner
 from domain.ipam.block_order import Skip, name_seed, walk
 from domain.ipam.errors import BlockLimitReached
 from domain.usecases.steps.allocation_terms import read_surroundings, terms_for
-from domain.usecases.steps.block_supply import PROBES, BlockSupply
+from domain.usecases.steps.block_supply import BlockSupply
+from domain.usecases.steps.claim_place import PROBES
 from domain.usecases.steps.work import MAX_TRIES
 from one_node import NODE, OWNER, OneNode
 from ports.datastore import Affinities, AffinityKey, BlockKey, Blocks
@@ -111,7 +112,7 @@ def test_a_block_that_another_call_has_just_filled_is_not_what_a_new_one_would_b
     assert stored.record.unallocated == ()
 
 
-# --- where a listing goes page by page -------------------------------------------------------------------------------
+# --- where to claim --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -121,14 +122,25 @@ def listings() -> list[str]:
 
 
 @pytest.fixture
-def paged(node, listings):
+def noted(node, listings):
     def note(_verb, need):
-        if type(need) is Blocks:
+        if type(need) is Blocks and need.around is None:
             listings.append(need)
 
-    node.datastore.lists_in_one_go = False
     node.datastore.before = note
     return node
+
+
+@pytest.fixture(params=["in one go", "page by page"])
+def listed(noted, request):
+    noted.datastore.lists_in_one_go = request.param == "in one go"
+    return noted
+
+
+@pytest.fixture
+def paged(noted):
+    noted.datastore.lists_in_one_go = False
+    return noted
 
 
 def walked(node, count: int) -> list[Cidr]:
@@ -136,11 +148,11 @@ def walked(node, count: int) -> list[Cidr]:
     return list(islice(walk(Cidr.parse("10.244.0.0/24"), 30, name_seed(NODE), Skip()), count))
 
 
-def test_p01_a_place_in_a_pool_with_room_is_found_without_listing_blocks(paged, listings):
-    first, second, third = walked(paged, 3)
+def test_p01_a_place_in_a_pool_with_room_is_found_without_listing_blocks(listed, listings):
+    first, second, third = walked(listed, 3)
     for cidr in (first, second):
-        paged.add_block(str(cidr), Owner(HOST, "node2"), ("x", 1))
-    assert drawn(supply(paged)) == str(third)
+        listed.add_block(str(cidr), Owner(HOST, "node2"), ("x", 1))
+    assert drawn(supply(listed)) == str(third)
     assert listings == []
 
 
@@ -152,36 +164,61 @@ def test_a_claim_that_a_rival_has_touched_is_finished_and_no_other_place_claimed
     assert paged.affinities() == {place: "confirmed"}
 
 
-def test_a_crowded_pool_is_listed_after_a_few_looks(paged, listings):
-    places = walked(paged, PROBES + 1)
+def test_a_crowded_pool_is_listed_after_a_few_looks(listed, listings):
+    places = walked(listed, PROBES + 1)
     for cidr in places[:-1]:
-        paged.add_block(str(cidr), Owner(HOST, "node2"), ("x", 1))
-    assert drawn(supply(paged)) == str(places[-1])
+        listed.add_block(str(cidr), Owner(HOST, "node2"), ("x", 1))
+    assert drawn(supply(listed)) == str(places[-1])
     assert len(listings) == 1
 
 
-def test_a_pool_without_any_place_left_is_listed_for_blocks_to_reclaim(paged):
-    paged.add_pool("pool0", "10.244.0.0/30", block_size=30)
-    paged.add_block("10.244.0.0/30", Owner(HOST, "node2"), ("x", 4))
-    assert supply(paged).next() is None
+def test_a_pool_without_any_place_left_is_listed_for_blocks_to_reclaim(listed):
+    listed.add_pool("pool0", "10.244.0.0/30", block_size=30)
+    listed.add_block("10.244.0.0/30", Owner(HOST, "node2"), ("x", 4))
+    assert supply(listed).next() is None
 
 
-def test_a_block_of_ours_that_no_affinity_leads_to_is_found_by_looking(paged, listings):
-    place = walked(paged, 1)[0]
-    paged.add_block(str(place), OWNER, state="")
-    assert drawn(supply(paged)) == str(place)
+def test_a_block_of_ours_that_no_affinity_leads_to_is_found_by_looking(listed, listings):
+    place = walked(listed, 1)[0]
+    listed.add_block(str(place), OWNER, state="")
+    assert drawn(supply(listed)) == str(place)
     assert listings == []
 
 
-def test_k03_a_damaged_block_at_a_place_that_is_looked_at_spares_the_next_place(paged, listings):
-    first, second = walked(paged, 2)
-    paged.datastore.load({key_text(BlockKey(first)): "<html>"})
-    assert drawn(supply(paged)) == str(second)
-    assert [line for line in paged.log.shown("error") if f"block={first}" in line]
+def test_k03_a_damaged_block_at_a_place_that_is_looked_at_spares_the_next_place(listed, listings):
+    first, second = walked(listed, 2)
+    listed.datastore.load({key_text(BlockKey(first)): "<html>"})
+    assert drawn(supply(listed)) == str(second)
+    assert [line for line in listed.log.shown("error") if f"block={first}" in line]
     assert listings == []
 
 
-# --- where the listing of the node's affinities lags ------------------------------------------------------------------
+def test_k03_a_damaged_block_in_a_crowded_pool_spares_the_next_place(listed):
+    """A listing leaves it out; the claim meets it."""
+    *taken, damaged, free = walked(listed, PROBES + 2)
+    for cidr in taken:
+        listed.add_block(str(cidr), Owner(HOST, "node2"), ("x", 1))
+    listed.datastore.load({key_text(BlockKey(damaged)): "<html>"})
+    assert drawn(supply(listed)) == str(free)
+    assert [line for line in listed.log.shown("error") if f"block={damaged}" in line]
+
+
+@pytest.mark.parametrize("length", [20, 29, 31, 32])
+def test_a_block_of_another_size_that_overlaps_a_place_is_seen_where_that_is_one_question(noted, listings, length):
+    """Of a pool that was deleted and made again with other blocks while some held addresses."""
+    first, second = walked(noted, 2)
+    old = first.replace(length=length).network
+    noted.add_block(str(old), Owner(HOST, "node2"), ("x", 1))
+    if length < 24:  # it covers the whole pool
+        assert supply(noted).next() is None
+        return
+    claimed = Cidr.parse(drawn(supply(noted)))
+    assert not claimed.overlaps(old)
+    assert claimed == (second if not second.overlaps(old) else walked(noted, 3)[2])
+    assert listings == []
+
+
+# --- where listings lag -----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -209,6 +246,16 @@ def test_up_to_date_affinities_are_listed_only_when_those_shown_do_not_serve(pag
     for _ in range(2):
         blocks.next()
     assert [need.may_lag for need in asked] == [True, False]
+
+
+def test_no_block_is_claimed_in_a_pool_that_was_switched_off_a_moment_ago(lagging):
+    """The pools are read anew in the same question as the affinities, before the block is written."""
+    lagging.add_pool("pool9", "10.250.0.0/24", block_size=30)
+    lagging.add_pool("pool0", "10.244.0.0/24", block_size=30, disabled=True)
+    blocks = supply(lagging)
+    before = fetched(lagging)
+    assert drawn(blocks).startswith("10.250.0.")
+    assert fetched(lagging) - before == 2
 
 
 def test_blocks_that_the_listing_does_not_show_yet_count_as_the_nodes(lagging):
