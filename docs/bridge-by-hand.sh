@@ -4,7 +4,12 @@
 #   docs/bridge-by-hand.sh [folder of the plugins]        needs root, iproute2, ping, and iptables or nftables
 set -eu
 
-bin=$(readlink -f "${1:-/opt/cni/bin}")
+folder=${1:-/opt/cni/bin}
+bin=$(readlink -f "$folder") && [ -x "$bin/my-custom-cni" ] || {
+    echo "$0: no my-custom-cni in $folder; say where it is installed: $0 FOLDER" >&2
+    exit 2
+}
+[ "$(id -u)" = 0 ] || { echo "$0: it makes network namespaces and needs root" >&2; exit 2; }
 work=$(mktemp -d)
 host=bridge-host-$$ one=mycontainer-$$ other=another-$$
 

@@ -86,8 +86,8 @@ class Sides(ABC):
         """All devices of the host, without their VLANs."""
 
     @abstractmethod
-    def addresses(self, device: Device) -> tuple[Cidr, ...]:
-        """Those of global scope; () for a device that is not there."""
+    def addresses(self, device: Device, *, link_local: bool = False) -> tuple[Cidr, ...]:
+        """Those of global scope, and with `link_local` all; () for a device that is not there."""
 
     @abstractmethod
     def routes(self, version: int) -> tuple[PresentRoute, ...]:
@@ -95,7 +95,9 @@ class Sides(ABC):
 
     @abstractmethod
     def remove(self, device: Device) -> None:
-        """Delete the device, and a pair's other end with it. One that is not there is fine."""
+        """Delete the device, and a pair's other end with it. One that is not there is fine, and so is one that cannot
+        be anybody's since the kernel never lets it go: `lo`, say.
+        """
 
     @abstractmethod
     def close(self) -> None: ...

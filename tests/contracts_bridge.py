@@ -263,6 +263,25 @@ class BridgesContract:
                 ensure(number, force=True)
             assert set(sides.addresses(device)) == {wanted[1], wanted[2], wanted[4]}
 
+    def test_a_link_local_gateway_stands_beside_the_kernels_own_address(
+        self, bridges, netns, bridge: str, near
+    ) -> None:
+        device = Device(HOST, bridge)
+        wanted = [Cidr.parse(text) for text in ("fe80::1/64", "fe80::2/64", "fd01::1/64")]
+        with bridges.enter(netns, near) as sides:
+            whole = conf(bridge=bridge)
+            sides.apply(bridge_plan(whole))
+            host = Device(HOST, sides.make_pair(self.pod, "", 0, ""))
+            sides.apply((*port_plan(whole, host, ""), *layer_2_plan(whole, self.pod), *port_check_plan(whole, host)))
+            sides.apply(tuple([Step(EnsureAddress(device, cidr, force=False), "no: ") for cidr in wanted * 2]))
+            assert sides.addresses(device) == (wanted[2],)
+            assert set(wanted) < set(sides.addresses(device, link_local=True))
+
+    def test_what_nobody_can_delete_is_not_ours(self, bridges, netns: str, bridge: str, near) -> None:
+        with bridges.enter(netns, near) as sides:
+            sides.remove(Device(POD, "lo"))
+            assert sides.link(Device(POD, "lo")) is not None
+
     def test_layer_2(self, bridges, netns: str, bridge: str, near) -> None:
         with bridges.enter(netns, near) as sides:
             whole = conf(bridge=bridge)

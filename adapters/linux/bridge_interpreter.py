@@ -13,6 +13,7 @@ from errno import EEXIST, EOPNOTSUPP
 from adapters.linux.interpreter import Interpreter, StepFailed
 from adapters.linux.netlink import KernelError, LinkMissing, PairRequest
 from adapters.linux.netlink_bridge import BridgeNetlink, PortVlan, RouteRequest
+from domain.bridge.addressing import in_the_way
 from domain.bridge.steps import (
     AppendRoute,
     AssignAddress,
@@ -27,7 +28,7 @@ from domain.bridge.steps import (
     PinMac,
     SetAlias,
 )
-from domain.ipam.address import V4, V6, Cidr
+from domain.ipam.address import V6
 from domain.workload.steps import HOST, Device
 
 TYPE_CHECKING = False
@@ -161,7 +162,7 @@ class BridgeInterpreter(Interpreter):
         if action.address in present:
             return
         for other in present:
-            if not _in_the_way(other, action.address):
+            if not in_the_way(other, action.address):
                 continue
             if not action.force:
                 raise StepFailed(f'"{action.device.name}" already has an IP address different from {action.address}')
@@ -206,7 +207,3 @@ class BridgeInterpreter(Interpreter):
 
     def _set_alias(self, action: SetAlias) -> None:
         self._bridges().set_alias(self._index(action.device), action.alias)
-
-
-def _in_the_way(present: Cidr, wanted: Cidr) -> bool:
-    return wanted.version == V4 or present.network.overlaps(wanted.network)

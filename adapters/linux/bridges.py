@@ -126,14 +126,14 @@ class LinuxSides(Sides):
         except KernelError as error:
             raise Refused(f"failed to list devices: {error}") from error
 
-    def addresses(self, device: Device) -> tuple[Cidr, ...]:
+    def addresses(self, device: Device, *, link_local: bool = False) -> tuple[Cidr, ...]:
         try:
             netlink = self._netlink(device.side)
             found = netlink.link(device.name)
             if found is None:
                 return ()
             known = [one for version in (V4, V6) for one in netlink.known_addresses(found.index, version)]
-            return tuple([one.address for one in known if one.wide])
+            return tuple([one.address for one in known if one.wide or link_local])
         except KernelError as error:
             raise Refused(f'failed to get IP addresses for "{device.name}": {error}') from error
 

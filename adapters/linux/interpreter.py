@@ -23,6 +23,7 @@ from domain.workload.steps import (
     EnsureRoute,
     FindLink,
     HoldMac,
+    KeepLearnedRoutes,
     RemoveLeftover,
     SetMac,
     SetUp,
@@ -69,6 +70,7 @@ class Interpreter:
             SetMac: self._set_mac,
             SetUp: self._set_up,
             WriteSysctl: self._write_sysctl,
+            KeepLearnedRoutes: self._keep_learned_routes,
             AwaitLinkLocal: self._await_link_local,
             AddRoute: self._add_route,
             EnsureRoute: self._ensure_route,
@@ -184,6 +186,17 @@ class Interpreter:
 
     def _write_sysctl(self, action: WriteSysctl) -> None:
         self._kernel.write_sysctl(action.side, action.path, action.value)
+
+    def _keep_learned_routes(self, action: KeepLearnedRoutes) -> None:
+        if action.path and self._kernel.read_sysctl(HOST, action.path) == "1":
+            return
+        netlink = self._kernel.netlink(HOST)
+        for index in netlink.learned_over():
+            found = netlink.link_by_index(index)
+            path = f"net/ipv6/conf/{found.name}/accept_ra" if found is not None else ""
+            if path and self._kernel.read_sysctl(HOST, path) == "1":
+                self._kernel.write_sysctl(HOST, path, "2")
+                self._log.warning("The host goes on heeding routers though it forwards", setting=path, value="2")
 
     def _await_link_local(self, action: AwaitLinkLocal) -> None:
         index = self._index(action.device)

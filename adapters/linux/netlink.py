@@ -132,6 +132,10 @@ class Netlink(ABC):
         """The main table's unicast routes over one device."""
 
     @abstractmethod
+    def learned_over(self) -> list[int]:
+        """The indexes of the devices over which IPv6 routes lead that routers have advertised."""
+
+    @abstractmethod
     def namespace_id(self, namespace: int) -> int | None:
         """The id that this namespace has for another one, given as an open descriptor; None without one."""
 

@@ -85,6 +85,10 @@ class LeanNetlink(Netlink):
         listed = [rtnetlink.read_route(answer.body) for answer in self._dump(rtnetlink.get_routes(version))]
         return [found for found in listed if found]
 
+    def learned_over(self) -> list[int]:
+        listed = [rtnetlink.read_learned_over(answer.body) for answer in self._dump(rtnetlink.get_learned_routes())]
+        return sorted({index for index in listed if index is not None})
+
     def namespace_id(self, namespace: int) -> int | None:
         (answer,) = self._ask(rtnetlink.get_namespace_id(namespace))
         return rtnetlink.read_namespace_id(answer.body)

@@ -39,6 +39,7 @@ _VERSIONS = {number: version for version, number in _FAMILIES.items()}
 _ANY = {V4: Address(V4, 0), V6: Address(V6, 0)}
 _UP = 1
 _MAIN, _BOOT, _UNICAST = 254, 3, 1  # table, protocol and type of every route we make
+_LEARNED = 9  # the protocol of routes that routers advertise
 _DUMP_TRIES = 3
 
 
@@ -143,6 +144,10 @@ class Pyroute2Netlink(Netlink):
     def routes(self, version: int) -> list[KernelRoute]:
         listed = self._dump("route", family=_FAMILIES[version], match={"table": _MAIN})
         return [_read_route(message, version) for message in listed if message["type"] == _UNICAST]
+
+    def learned_over(self) -> list[int]:
+        listed = self._dump("route", family=_FAMILIES[V6], match={"proto": _LEARNED})
+        return sorted({message.get_attr("RTA_OIF") or 0 for message in listed})
 
     def namespace_id(self, namespace: int) -> int | None:
         try:

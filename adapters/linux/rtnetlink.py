@@ -49,6 +49,7 @@ _UP = 1  # IFF_UP
 _ADDRESS, _LOCAL = 1, 2  # IFA_…
 _TARGET, _OUT, _GATEWAY, _TABLE = 1, 4, 5, 15  # RTA_…
 _MAIN, _BOOT, _UNICAST = 254, 3, 1  # RT_TABLE_MAIN, RTPROT_BOOT, RTN_UNICAST: every route that we make
+_LEARNED = 9  # RTPROT_RA
 _NSID, _FD = 1, 3  # NETNSA_…
 LINK_HEADER, ADDRESS_HEADER, ROUTE_HEADER, _NAMESPACE_HEADER = 16, 8, 12, 4
 
@@ -127,6 +128,11 @@ def get_routes(version: int) -> Request:
     return Request(GET_ROUTES, DUMP, bytes([FAMILIES[version], 0, 0, 0, _MAIN, 0, 0, 0]) + u32(0))
 
 
+def get_learned_routes() -> Request:
+    """A dump of `read_learned_over`. Kernels before 4.20 list all IPv6 routes."""
+    return Request(GET_ROUTES, DUMP, bytes([FAMILIES[V6], 0, 0, 0, 0, _LEARNED, 0, 0]) + u32(0))
+
+
 def get_namespace_id(descriptor: int) -> Request:
     """The answer is one `read_namespace_id`."""
     return Request(GET_NAMESPACE_ID, 0, bytes(_NAMESPACE_HEADER) + attribute(_FD, u32(descriptor)))
@@ -174,6 +180,11 @@ def read_route(body: bytes) -> KernelRoute | None:
         gateway=None if gateway is None else Address(version, int.from_bytes(gateway)),
         scope=SCOPE_NAMES.get(body[6], "unknown"),
     )
+
+
+def read_learned_over(body: bytes) -> int | None:
+    """The outgoing device's index of a route that a router has advertised; None for any other."""
+    return number_in(attributes(body[ROUTE_HEADER:]).get(_OUT, b"")) if body[5] == _LEARNED else None
 
 
 def read_namespace_id(body: bytes) -> int | None:

@@ -8,6 +8,7 @@ Invariant: it refuses what the kernel refuses as far as a plan can run into it, 
 from __future__ import annotations
 
 from adapters.memory.network import HOST_NAMESPACE, MemoryLink, MemoryNetwork
+from domain.bridge.addressing import LINK_LOCAL, in_the_way
 from domain.bridge.steps import (
     AppendRoute,
     AssignAddress,
@@ -22,8 +23,7 @@ from domain.bridge.steps import (
     PinMac,
     SetAlias,
 )
-from domain.ipam.address import V4, V6, Cidr
-from domain.workload.steps import HOST, POD, Device, SetUp, WriteSysctl
+from domain.workload.steps import HOST, POD, Device, KeepLearnedRoutes, SetUp, WriteSysctl
 from ports.bridge import BridgeLink, Bridges, NamespaceGone, PresentRoute, Sides
 from ports.errors import Expired, Refused
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from domain.ipam.address import Cidr
     from domain.workload.steps import Step
     from ports.clock import Clock
     from ports.deadline import Deadline
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 _FIRST_RANDOM_NAME = 0x1000_0000
 _MAIN = 254
-_LINK_LOCAL = Cidr(V6, 0xFE80 << 112, 10)
 
 
 class _Failed(Exception):
@@ -94,6 +94,7 @@ class MemorySides(Sides):
             SetUp: lambda action: self._find(action.device).set_up(),
             WriteSysctl: self._write_sysctl,
             EnsureSysctl: self._write_sysctl,
+            KeepLearnedRoutes: self._network.keep_learned_routes,
             EnsureBridge: self._ensure_bridge,
             Enslave: self._enslave,
             JoinVlans: self._join_vlans,
@@ -146,11 +147,11 @@ class MemorySides(Sides):
     def host_links(self) -> tuple[BridgeLink, ...]:
         return tuple([_shown(link) for link in self._network.namespaces[HOST_NAMESPACE].values()])
 
-    def addresses(self, device: Device) -> tuple[Cidr, ...]:
+    def addresses(self, device: Device, *, link_local: bool = False) -> tuple[Cidr, ...]:
         found = self._network.link(self._places[device.side], device.name)
         if found is None:
             return ()
-        return tuple([cidr for cidr in found.addresses if cidr.address not in _LINK_LOCAL])
+        return tuple([cidr for cidr in found.addresses if link_local or cidr.address not in LINK_LOCAL])
 
     def routes(self, version: int) -> tuple[PresentRoute, ...]:
         """Those to the subnets of addresses, too, which the kernel makes by itself."""
@@ -230,7 +231,7 @@ class MemorySides(Sides):
             return
         same_family = [cidr for cidr in link.addresses if cidr.version == wanted.version]
         for other in same_family:
-            if wanted.version != V4 and not other.network.overlaps(wanted.network):
+            if not in_the_way(other, wanted):
                 continue
             if not action.force:
                 raise _Failed(f'"{link.name}" already has an IP address different from {wanted}')

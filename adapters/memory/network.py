@@ -8,6 +8,10 @@ from __future__ import annotations
 from domain.ipam.address import V6, Address, Cidr
 from domain.workload.mac import link_local
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.workload.steps import KeepLearnedRoutes
+
 HOST_NAMESPACE = ""
 
 
@@ -52,6 +56,7 @@ class MemoryLink:
 class MemoryNetwork:
     """`namespaces` maps a path to its devices by name; `sysctls` maps (path, setting) to what was written last.
 
+    `learned_over` are the host's devices with routes that routers have advertised.
     `files` are paths at which something else lies; `missing_settings` prefixes of settings that this kernel lacks.
     """
 
@@ -60,6 +65,7 @@ class MemoryNetwork:
         self.sysctls: dict[tuple[str, str], str] = {}
         self.files: set[str] = set()
         self.missing_settings: set[str] = set()
+        self.learned_over: set[str] = set()
         self._made = 0
 
     def add_namespace(self, path: str) -> None:
@@ -89,6 +95,14 @@ class MemoryNetwork:
         first, second = self.add_link(*one, kind), self.add_link(*other, kind)
         first.peer, second.peer = second, first
         return first
+
+    def keep_learned_routes(self, action: KeepLearnedRoutes) -> None:
+        if action.path and self.sysctls.get((HOST_NAMESPACE, action.path)) == "1":
+            return
+        for name in self.learned_over:
+            path = f"net/ipv6/conf/{name}/accept_ra"
+            if self.sysctls.get((HOST_NAMESPACE, path), "1") == "1":
+                self.sysctls[HOST_NAMESPACE, path] = "2"
 
     def delete(self, link: MemoryLink) -> None:
         """Whoever deletes a loopback device is told that it cannot be, and has not made it."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
 from domain.cni.result import Result, ResultIp, ResultRoute
-from domain.ipam.address import BITS, V4, Address, Cidr
+from domain.ipam.address import BITS, V4, V6, Address, Cidr
 
 MAIN_TABLE = 254
 # The greatest number that the kernel takes for each property of a route.
 _LAST = {"mtu": 0xFFFFFFFF, "advmss": 0xFFFFFFFF, "priority": 0xFFFFFFFF, "table": 0xFFFFFFFF, "scope": 0xFF}
+LINK_LOCAL = Cidr(V6, 0xFE80 << 112, 10)
 CONTAINER_AT = 2  # the container's interface in the result: after the bridge and the host's device
 
 
@@ -67,6 +68,16 @@ def is_default(destination: Cidr) -> bool:
 
 def _everything(version: int) -> Cidr:
     return Cidr(version, 0, 0)
+
+
+def in_the_way(present: Cidr, wanted: Cidr) -> bool:
+    """Whether an address that the gateway's device has and the one that it shall have cannot both be its.
+
+    Link-local ones are no matter: the kernel gives such an address to each device by itself.
+    """
+    if LINK_LOCAL.overlaps(wanted):
+        return False
+    return present.version == wanted.version and (wanted.version == V4 or present.network.overlaps(wanted.network))
 
 
 def gateways(result: Result) -> tuple[Cidr, ...]:

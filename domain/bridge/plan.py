@@ -24,7 +24,7 @@ from domain.bridge.steps import (
     SetAlias,
 )
 from domain.ipam.address import V4, V6
-from domain.workload.steps import HOST, POD, Device, SetUp, Step, WriteSysctl
+from domain.workload.steps import HOST, POD, Device, KeepLearnedRoutes, SetUp, Step, WriteSysctl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -149,6 +149,8 @@ def gateway_plan(conf: BridgeConf, result: Result) -> tuple[Step, ...]:
     steps += [Step(EnsureAddress(device, cidr, conf.force_address), failure) for cidr in wanted]
     steps.append(Step(PinMac(device), failure))
     forwarding = {V4: "net/ipv4/ip_forward", V6: "net/ipv6/conf/all/forwarding"}
+    if any(cidr.version == V6 for cidr in wanted):
+        steps.append(Step(KeepLearnedRoutes(forwarding[V6]), "failed to keep the host's routers: ", fatal=False))
     for version in (V4, V6):
         if any(cidr.version == version for cidr in wanted):
             steps.append(Step(EnsureSysctl(HOST, forwarding[version], "1"), "failed to enable forwarding: "))

@@ -65,8 +65,8 @@ class AwaitSettled(Value):
 
 
 class EnsureAddress(Value):
-    """The gateway's address. In its way are any other IPv4 address, and IPv6 ones that share its network: an error,
-    or with `force` they go.
+    """The gateway's address. In its way are any other IPv4 address, and IPv6 ones that share its network, but for
+    link-local ones: an error, or with `force` they go.
     """
 
     device: Device

@@ -180,7 +180,7 @@ class _Check:
         if not self._conf.is_gateway or self._previous is None:
             return
         device = gateway_device(self._conf)
-        present = self._sides.addresses(device)
+        present = self._sides.addresses(device, link_local=True)
         for wanted in gateways(self._previous):
             if wanted not in present:
                 raise Refused(f'gateway address {wanted} is not on "{device.name}"')

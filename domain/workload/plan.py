@@ -25,6 +25,7 @@ from domain.workload.steps import (
     EnsureRoute,
     FindLink,
     HoldMac,
+    KeepLearnedRoutes,
     RemoveLeftover,
     SetMac,
     SetUp,
@@ -103,6 +104,7 @@ def _prepare_host(host: Device, pod: Device, versions: set[int]) -> Iterator[Ste
         yield _host_sysctl(name, f"ipv4/conf/{name}/proxy_arp", "1")
         yield _host_sysctl(name, f"ipv4/conf/{name}/forwarding", "1")
     if V6 in versions:
+        yield Step(KeepLearnedRoutes(), "failed to keep the host's routers: ", fatal=False)
         for setting, value in (("accept_dad", "0"), ("disable_ipv6", "0"), ("proxy_ndp", "1"), ("forwarding", "1")):
             yield _host_sysctl(name, f"ipv6/conf/{name}/{setting}", value)
         # A host whose default is "none" or "stable secret" would leave us without the address pods are routed to.

@@ -89,6 +89,16 @@ class WriteSysctl(Value):
     value: str
 
 
+class KeepLearnedRoutes(Value):
+    """Let the host keep the IPv6 routes that routers advertise, though it is about to forward. The kernel then drops
+    those over devices whose `accept_ra` is 1, and learns no others: there it becomes 2.
+
+    Nothing is done if the setting at `path`, which is about to be written, is 1 already ("": do it anyway).
+    """
+
+    path: str = ""
+
+
 class AwaitLinkLocal(Value):
     """Wait until the device has its IPv6 link-local address, looking every `pause` seconds, at most `limit`.
 

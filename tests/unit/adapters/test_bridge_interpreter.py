@@ -86,6 +86,9 @@ class Scripted(BridgeNetlink):
     def routes(self, version):
         raise NotImplementedError
 
+    def learned_over(self):
+        raise NotImplementedError
+
     def namespace_id(self, namespace):
         raise NotImplementedError
 

@@ -22,6 +22,7 @@ from domain.workload.steps import (
     EnsureRoute,
     FindLink,
     HoldMac,
+    KeepLearnedRoutes,
     RemoveLeftover,
     SetUp,
     Step,
@@ -48,6 +49,7 @@ class ScriptedNetlink(Netlink):
         self.known_routes: list[KernelRoute] = []
         self.unknown_kinds: dict[str, int] = {}
         self.mac_answers: list[str] = []
+        self.learned: list[int] = []
 
     def put(self, name: str, index: int, mac: str = HOST_MAC, **more) -> None:
         self.links[name] = KernelLink(index, name, "veth", False, 1500, mac, **more)
@@ -97,6 +99,9 @@ class ScriptedNetlink(Netlink):
     def routes(self, version):
         return [route for route in self.known_routes if route.destination.version == version]
 
+    def learned_over(self):
+        return self.learned
+
     def namespace_id(self, namespace):
         return 0
 
@@ -113,9 +118,13 @@ class ScriptedKernel:
         self.sides["pod"].put("eth0", 2, "02:00:00:00:00:01")
         self.settings: list[tuple[str, str, str]] = []
         self.setting_fails: dict[str, str] = {}
+        self.written_before: dict[str, str] = {}
 
     def netlink(self, side):
         return self.sides[side]
+
+    def read_sysctl(self, side, path):
+        return self.written_before[path]
 
     def write_sysctl(self, side, path, value):
         if path in self.setting_fails:
@@ -300,6 +309,26 @@ def test_a_setting_that_must_be_written_ends_the_call(scene):
     text = scene.refusal(Step(WriteSysctl("host", "net/x", "1"), "failed to set net.x=1: "), SetUp(H))
     assert text == "failed to set net.x=1: open /proc/sys/net/x: permission denied"
     assert scene.host.calls == []
+
+
+def test_routers_are_heeded_where_they_were_and_the_host_begins_to_forward(scene):
+    """Not where somebody has decided otherwise, and not over a device that is gone by now."""
+    for number in range(4):
+        scene.host.put(f"up{number}", 20 + number)
+        scene.kernel.written_before[f"net/ipv6/conf/up{number}/accept_ra"] = str(number)
+    scene.host.learned = [20, 21, 22, 99]
+    scene.run(KeepLearnedRoutes())
+    assert scene.kernel.settings == [("host", "net/ipv6/conf/up1/accept_ra", "2")]
+    assert len(scene.log.shown("warning")) == 1
+
+
+@pytest.mark.parametrize(("forwarding", "written"), [("1", 0), ("0", 1)])
+def test_a_host_that_forwards_already_is_left_as_it_is(scene, forwarding, written):
+    scene.host.put("up1", 21)
+    scene.host.learned = [21]
+    scene.kernel.written_before = {"net/x": forwarding, "net/ipv6/conf/up1/accept_ra": "1"}
+    scene.run(KeepLearnedRoutes("net/x"))
+    assert len(scene.kernel.settings) == written
 
 
 def test_host_routes_that_are_there_are_fine_and_the_remaining_ones_are_made(scene):

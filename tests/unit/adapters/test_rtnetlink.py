@@ -195,6 +195,14 @@ def test_dumps_name_what_they_are_about():
     assert (decoded(rtmsg, routes)["family"], decoded(rtmsg, routes)["table"]) == (2, 254)
 
 
+def test_routes_that_routers_advertise_are_asked_for_and_told_apart():
+    request = rtnetlink.get_learned_routes()
+    assert (decoded(rtmsg, request)["family"], decoded(rtmsg, request)["proto"]) == (10, 9)
+    over = {"family": 10, "attrs": [("RTA_OIF", 7)]}
+    assert rtnetlink.read_learned_over(encoded(rtmsg, proto=9, **over)) == 7
+    assert rtnetlink.read_learned_over(encoded(rtmsg, proto=3, **over)) is None
+
+
 LINKS = st.builds(
     KernelLink,
     index=INDEXES,

@@ -33,7 +33,7 @@ from domain.bridge.steps import (
 )
 from domain.cni.result import Result, ResultIp, ResultRoute
 from domain.ipam.address import Address, Cidr
-from domain.workload.steps import Device, SetUp, WriteSysctl
+from domain.workload.steps import Device, KeepLearnedRoutes, SetUp, WriteSysctl
 
 V4, V6 = Cidr.parse("10.9.0.5/24"), Cidr.parse("fd09::5/64")
 DEFAULT_V4, DEFAULT_V6 = Cidr.parse("0.0.0.0/0"), Cidr.parse("::/0")
@@ -233,6 +233,7 @@ def test_the_host_becomes_the_gateway() -> None:
         EnsureAddress(bridge, Cidr.parse("10.9.0.1/24"), force=False),
         EnsureAddress(bridge, Cidr.parse("fd09::1/64"), force=False),
         PinMac(bridge),
+        KeepLearnedRoutes("net/ipv6/conf/all/forwarding"),
         EnsureSysctl("host", "net/ipv4/ip_forward", "1"),
         EnsureSysctl("host", "net/ipv6/conf/all/forwarding", "1"),
     ]

@@ -17,6 +17,7 @@ from domain.workload.steps import (
     EnsureRoute,
     FindLink,
     HoldMac,
+    KeepLearnedRoutes,
     RemoveLeftover,
     SetMac,
     SetUp,
@@ -56,6 +57,7 @@ HOST_V4 = (
     ),
 )
 HOST_V6 = (
+    Step(KeepLearnedRoutes(), "failed to keep the host's routers: ", False),
     Step(
         WriteSysctl("host", "net/ipv6/conf/cali1/accept_dad", "0"), f"{HOST_SYSCTL}net.ipv6.conf.cali1.accept_dad=0: "
     ),
