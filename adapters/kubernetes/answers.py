@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, GONE, INVALID = 401, 403, 404, 409, 410, 422
 _BUSY = 429
 _PASSING = (_BUSY, 500, 502, 503, 504)
+_LONGEST = 2000  # characters of the server's own text that are passed on
 _NO_SUCH_PATH = b"404 page not found"  # a kube-apiserver's own answer about a group that it does not serve
 _NO_SUCH_RESOURCE: dict[str, Json] = {
     "kind": "Status",
@@ -32,6 +33,8 @@ class Reply(Value):
 
     status: int
     object: dict[str, Json]
+    octets: int = 0
+    """How many it took."""
 
     @property
     def ok(self) -> bool:
@@ -40,7 +43,7 @@ class Reply(Value):
     @property
     def message(self) -> str:
         """The server's own text about a refusal."""
-        return _text(self.object, "message") or f"the server answered {self.status}"
+        return _text(self.object, "message")[:_LONGEST] or f"the server answered {self.status}"
 
     @property
     def reason(self) -> str:
@@ -81,9 +84,9 @@ def read_answer(answer: Answer) -> Reply | Fault:
     if status == NOT_FOUND and body is None and answer.body.strip() == _NO_SUCH_PATH:
         body = _NO_SUCH_RESOURCE
     if body is None:
-        return Fault(f"the answer ({status}) is not that of a Kubernetes API server", final=True)
+        return Fault(f"the answer ({_described(answer)}) is not that of a Kubernetes API server", final=True)
     if 200 <= status < 300 or (400 <= status < 500 and body.get("kind") == "Status"):
-        return Reply(status, body)
+        return Reply(status, body, len(answer.body))
     return Fault(_shown(status, body), final=True)
 
 
@@ -101,8 +104,14 @@ def _text(members: dict[str, Json], name: str) -> str:
 
 
 def _shown(status: int, body: dict[str, Json] | None) -> str:
-    message = _text(body, "message") if body and body.get("kind") == "Status" else ""
+    message = _text(body, "message")[:_LONGEST] if body and body.get("kind") == "Status" else ""
     return message or f"the server answered {status}"
+
+
+def _described(answer: Answer) -> str:
+    """Its status, and what keeps it from being read."""
+    coding = answer.headers.get("content-encoding", "")
+    return f"{answer.status}, compressed though nobody asked for that" if coding else str(answer.status)
 
 
 def _retry_after(answer: Answer) -> float:

@@ -13,7 +13,8 @@ either about its only try or says that it was carried out.
 
 from __future__ import annotations
 
-from adapters.kubernetes.answers import Fault, Reply, read_answer
+from adapters.kubernetes.answers import CONFLICT, GONE, INVALID, Fault, Reply, read_answer
+from adapters.kubernetes.asked_for import stranger
 from adapters.kubernetes.transport import TransportError, Untrusted
 from ports.errors import Expired, PortError, Unauthorized, Unavailable
 
@@ -36,6 +37,7 @@ PAUSES: Sequence[float] = (
 FEW_PAUSES = PAUSES[:2]  # where nobody has ever answered: there can be nothing to undo, which is what is asked next
 READ_TRY = 15.0  # seconds until a read is sent once more: the way to one of several servers may lead nowhere
 FRESH = 2.0  # seconds for which what was read is the answer to the same question
+_OF_WRITES = (CONFLICT, INVALID)
 _POD, _NAMESPACE = 7, 5  # parts of their paths, counting the empty one before the first slash
 
 
@@ -111,6 +113,8 @@ class Api:
         faults: list[Fault] = []
         for request, answer in zip(requests, answers):
             outcome = read_answer(answer)
+            if isinstance(outcome, Reply) and (wrong := _nonsense(request, outcome)):
+                outcome = Fault(f"the server answers with {wrong}", final=True)
             if isinstance(outcome, Reply):
                 replies[request] = outcome
             else:
@@ -183,6 +187,14 @@ class _Tries:
         if pause is None or pause >= self._deadline.left(self._clock.monotonic()):
             return None
         return pause
+
+
+def _nonsense(request: Request, reply: Reply) -> str:
+    """What is wrong with a reply to that request; "" if nothing is."""
+    if reply.ok:
+        return stranger(request, reply.object)
+    refusals = _OF_WRITES if any(name == "continue" for name, _ in request.query) else (*_OF_WRITES, GONE)
+    return f"{reply.status} to a read ({reply.message})" if request.method == "GET" and reply.status in refusals else ""
 
 
 def _worth_remembering(request: Request) -> bool:

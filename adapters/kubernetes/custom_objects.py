@@ -43,12 +43,13 @@ from ports.datastore import (
     IPReservations,
     Key,
 )
-from ports.errors import AlreadyExists, Conflict, Missing
+from ports.errors import AlreadyExists, Conflict, Missing, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from adapters.kubernetes.answers import Reply
     from adapters.kubernetes.api import Api
     from adapters.kubernetes.groups import Groups
     from adapters.kubernetes.objects import Found, Object
@@ -93,7 +94,7 @@ class CustomObjects(Family):
         for _ in range(_TRIES):
             reply = self._api.write(request, deadline)
             if reply.ok:
-                return decode_object(reply.object, group, key)
+                return self._written(key, reply, group)
             error = refusal(reply, key)
             if not (isinstance(error, AlreadyExists) and type(key) in _MARKED and self._made_way(key, deadline)):
                 raise error
@@ -105,13 +106,21 @@ class CustomObjects(Family):
         reply = self._api.write(Request("PUT", object_path(key, group), body=body), deadline)
         if not reply.ok:
             raise refusal(reply, key)
-        return decode_object(reply.object, group, key)
+        return self._written(key, reply, group)
 
     def delete(self, key: Key[Any], replaces: Revision | None, deadline: Deadline) -> None:
         conditions: dict[str, Json] = {} if replaces is None else {"resourceVersion": _version(key, replaces)}
         reply = self._api.write(self._deletion(key, conditions, deadline), deadline)
         if not reply.ok:
             raise refusal(reply, key)
+
+    def _written(self, key: Key[Any], reply: Reply, group: str) -> Stored[Any]:
+        """What the server says to have written now. If that is something else, nobody knows what has happened."""
+        try:
+            return decode_object(reply.object, group, key)
+        except BadRecord as error:
+            why = f"the server answers a write with something else: {error.fault}"
+            raise Unavailable(f"{self._api.where}: {why}") from error
 
     def unreadable(self, deadline: Deadline) -> tuple[BadText, ...]:
         """All objects of all kinds that are no records."""

@@ -2,7 +2,8 @@
 
 `http.client` costs more to load than an ADD; what it does beyond this is not needed.
 
-Invariant: an answer is complete or an error; what follows it on the connection is left for the next one.
+Invariant: an answer is complete or an error; what follows it on the connection is left for the next one. Whatever
+comes, no more than `MOST` octets of an answer are kept.
 """
 
 from __future__ import annotations
@@ -14,8 +15,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+MOST = 1 << 28
+"""Octets of one answer's body, or of all pages of a listing; a listing of a hundred thousand pods has fewer."""
+
 _LONGEST_HEAD = 1 << 20
+_MOST_HEADERS = 1000
+_MOST_REMARKS = 100
 _WITHOUT_BODY = (204, 304)
+_TOO_LARGE = f"an answer of more than {MOST >> 20} MiB"
 
 
 class CutOff(Fault):
@@ -24,6 +31,10 @@ class CutOff(Fault):
 
 class Garbled(Fault):
     """What came is no HTTP."""
+
+
+class TooLarge(Fault):
+    """More came than any answer has."""
 
 
 def request_octets(method: str, target: str, headers: Iterable[tuple[str, str]], body: bytes) -> bytes:
@@ -46,9 +57,12 @@ class Reader:
 
     def answer(self, method: str) -> tuple[Answer, bool]:
         """The answer to a request of that method, and whether another may follow on the connection."""
-        status, version, headers = self._head()
-        while 100 <= status < 200:  # a remark that precedes the answer
+        for _ in range(_MOST_REMARKS):
             status, version, headers = self._head()
+            if not 100 <= status < 200:  # else a remark that precedes the answer
+                break
+        else:
+            raise Garbled("remarks without end come in place of an answer")
         keep = version == "HTTP/1.1" and "close" not in headers.get("connection", "").lower()
         if method == "HEAD" or status in _WITHOUT_BODY or (method == "CONNECT" and status < 300):
             return Answer(status, b"", headers), keep
@@ -68,6 +82,8 @@ class Reader:
         status = rest[:3]
         if version not in ("HTTP/1.1", "HTTP/1.0") or not (status.isascii() and status.isdigit() and len(status) == 3):
             raise Garbled("what answers there does not speak HTTP")
+        if len(lines) > _MOST_HEADERS:
+            raise Garbled(f"the answer has more than {_MOST_HEADERS} headers")
         headers: dict[str, str] = {}
         for line in lines[1:]:
             name, _, value = line.partition(":")
@@ -76,14 +92,15 @@ class Reader:
         return int(status), version, headers
 
     def _chunks(self) -> bytes:
-        pieces = []
+        body = bytearray()
         while size := _number(self._until(b"\r\n", _LONGEST_HEAD).partition(b";")[0].decode("latin-1"), 16):
-            pieces.append(self._exactly(size))
+            body += self._exactly(size, most=MOST - len(body))
             if self._exactly(2) != b"\r\n":
                 raise Garbled("a piece of the answer has not the length that it says")
-        while self._until(b"\r\n", _LONGEST_HEAD):
-            pass  # trailing headers
-        return b"".join(pieces)
+        for _ in range(_MOST_HEADERS):
+            if not self._until(b"\r\n", _LONGEST_HEAD):
+                return bytes(body)
+        raise Garbled(f"the answer has more than {_MOST_HEADERS} trailing headers")
 
     def _until(self, mark: bytes, most: int) -> bytes:
         """What stands before a mark; the mark is taken away, too."""
@@ -99,7 +116,9 @@ class Reader:
         del self._held[: at + len(mark)]
         return found
 
-    def _exactly(self, length: int) -> bytes:
+    def _exactly(self, length: int, most: int = MOST) -> bytes:
+        if length > most:
+            raise TooLarge(_TOO_LARGE)
         while len(self._held) < length:
             self._more()
         found = bytes(self._held[:length])
@@ -109,6 +128,8 @@ class Reader:
     def _rest(self) -> bytes:
         while octets := self._receive():
             self._held += octets
+            if len(self._held) > MOST:
+                raise TooLarge(_TOO_LARGE)
         found = bytes(self._held)
         self._held.clear()
         return found

@@ -9,8 +9,9 @@ the collection is asked for anew and whole.
 from __future__ import annotations
 
 from adapters.kubernetes.answers import GONE, NOT_FOUND
+from adapters.kubernetes.http11 import MOST
 from adapters.kubernetes.transport import Request
-from ports.errors import Refused
+from ports.errors import Refused, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     Found: TypeAlias = Object | list[Object] | None
 
 PAGE = "500"
+MOST_PAGES = 2000
+"""A million objects. Some servers' pages are smaller."""
 _ANY_AGE = ("resourceVersion", "0")
 
 
@@ -51,7 +54,7 @@ def all_of(path: str, labels: str = "", *, may_lag: bool = False) -> Request:
 
 def read_objects(api: Api, requests: Sequence[Request], deadline: Deadline) -> list[Found]:
     """What each asks for, in order. `Refused` if the server does not understand one; else as `Api.read`."""
-    searches = {request: (_Collection if request.query else _Single)(request) for request in requests}
+    searches = {request: _Collection(request, api.where) if request.query else _Single(request) for request in requests}
     while going := [search for search in searches.values() if search.next is not None]:
         replies = api.read([search.next for search in going if search.next is not None], deadline)
         for search, reply in zip(going, replies):
@@ -75,16 +78,20 @@ class _Single:
 
 
 class _Collection(_Single):
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, where: str) -> None:
         super().__init__(request)
+        self._where = where
         self._first = request
         self._objects: list[Object] = []
         self.found = self._objects
+        self._names: set[tuple[Json, Json]] = set()
+        self._pages = self._octets = 0
 
     def take(self, reply: Reply) -> None:
         asked, self.next = self.next, None
         if reply.status == GONE and asked != self._first:
             self._objects.clear()
+            self._names.clear()
             self.next = self._first.replace(query=tuple([pair for pair in self._first.query if pair[0] != "limit"]))
             return
         if not reply.ok:
@@ -92,8 +99,28 @@ class _Collection(_Single):
                 raise Refused(reply.message)
             return
         items, metadata = reply.object.get("items"), reply.object.get("metadata")
-        self._objects += [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+        page = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
         token = metadata.get("continue") if isinstance(metadata, dict) else None
+        self._count(reply, page, more=bool(token))
+        self._objects += page
         if isinstance(token, str) and token:
             asked_first = [pair for pair in self._first.query if pair != _ANY_AGE]  # the token has an age already
             self.next = self._first.replace(query=(*asked_first, ("continue", token)))
+
+    def _count(self, reply: Reply, page: list[Object], *, more: bool) -> None:
+        """`Unavailable` for pages that would have no end."""
+        self._pages += 1
+        self._octets += reply.octets
+        if self._pages > MOST_PAGES or self._octets > MOST:
+            raise Unavailable(f"{self._where}: the server's listing of {self._first.path} has no end")
+        if not more and self._pages == 1:
+            return
+        names = {_name(item) for item in page}
+        if len(names) < len(page) or names & self._names:
+            raise Unavailable(f"{self._where}: the server's listing of {self._first.path} repeats itself")
+        self._names |= names
+
+
+def _name(item: Object) -> tuple[Json, Json]:
+    metadata = item.get("metadata")
+    return (metadata.get("namespace"), metadata.get("name")) if isinstance(metadata, dict) else (None, None)

@@ -11,6 +11,15 @@ _CORE = "/api/v1"
 NODES, NAMESPACES, PODS, SERVICE_ACCOUNTS = (
     f"{_CORE}/{plural}" for plural in ("nodes", "namespaces", "pods", "serviceaccounts")
 )
+FOREIGN_KINDS = {
+    "nodes": "Node",
+    "namespaces": "Namespace",
+    "pods": "Pod",
+    "serviceaccounts": "ServiceAccount",
+    "virtualmachines": "VirtualMachine",
+    "virtualmachineinstances": "VirtualMachineInstance",
+}
+"""By the plural in their paths; those that are not Calico's."""
 KUBEVIRT = "/apis/kubevirt.io/v1"
 
 

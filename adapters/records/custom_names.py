@@ -63,6 +63,8 @@ _KINDS: dict[type, tuple[str, str]] = {
     ClusterInformationKey: ("ClusterInformation", "clusterinformations"),
     ClusterInformations: ("ClusterInformation", "clusterinformations"),
 }
+KIND_OF = {plural: kind for kind, plural in (*_CONFIG, *_KINDS.values())}
+"""By the plural in their paths, in both groups."""
 _CONFIG_TYPES = frozenset((AllocationConfigKey, IPAMConfigurationKey, IPAMConfigurations))
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"

@@ -70,7 +70,7 @@ print(statuses, *sorted(set(sys.modules) - before))
 LOADED = {
     *("__future__", "_json", "os", "os.path", "posixpath", "genericpath", "stat", "_stat", "_collections_abc"),
     *("errno", "select", "binascii", "_socket", "_ssl"),
-    *("adapters", "adapters.kubernetes", "adapters.wire", "domain", "domain.ipam", "ports"),
+    *("adapters", "adapters.kubernetes", "adapters.regular_file", "adapters.wire", "domain", "domain.ipam", "ports"),
     *(f"adapters.kubernetes.{name}" for name in ("open_transport", "outside", "settings", "kubeconfig", "fields")),
     *(f"adapters.kubernetes.{name}" for name in ("yaml_subset", "yaml_scalars", "server", "proxies", "tokens")),
     *(f"adapters.kubernetes.{name}" for name in ("transport", "renewing", "pace", "transport_lean", "connecting")),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.kubernetes.http11 import CutOff, Garbled, Reader, request_octets
+from adapters.kubernetes.http11 import MOST, CutOff, Garbled, Reader, TooLarge, request_octets
 from adapters.kubernetes.transport import Answer
 
 
@@ -107,3 +107,61 @@ def test_some_answers_have_no_body_whatever_they_say():
 def test_what_is_no_http_is_said_so_at_once(octets, said):
     with pytest.raises(Garbled, match=said):
         reader(octets, b"more").answer("GET")
+
+
+# --- answers without end ---------------------------------------------------------------------------------------------
+
+PIECE = b"x" * (1 << 20)
+CHUNK = b"%x\r\n%s\r\n" % (len(PIECE), PIECE)
+
+
+class Endless:
+    """Sends a head, and then the same for ever. `sent` counts its octets."""
+
+    def __init__(self, head: bytes, piece: bytes) -> None:
+        self._next, self._piece = head, piece
+        self.sent = 0
+
+    def __call__(self) -> bytes:
+        octets, self._next = self._next, self._piece
+        self.sent += len(octets)
+        return octets
+
+
+@pytest.mark.parametrize(
+    ("head", "piece"),
+    [
+        (b"HTTP/1.1 200 OK\r\n\r\n", PIECE),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", CHUNK),
+    ],
+    ids=["until the end of the connection", "in chunks"],
+)
+def test_an_answer_without_end_is_given_up(head, piece):
+    endless = Endless(head, piece)
+    with pytest.raises(TooLarge, match="more than 256 MiB"):
+        Reader(endless).answer("GET")
+    assert endless.sent < MOST + 3 * len(piece)
+
+
+@pytest.mark.parametrize(
+    "length", [b"Content-Length: 268435457\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n10000001\r\n"]
+)
+def test_an_answer_that_says_to_be_too_large_is_not_even_read(length):
+    endless = Endless(b"HTTP/1.1 200 OK\r\n" + length, PIECE)
+    with pytest.raises(TooLarge):
+        Reader(endless).answer("GET")
+    assert endless.sent < len(PIECE)
+
+
+def test_remarks_without_end_are_given_up():
+    endless = Endless(REMARK, REMARK * 10)
+    with pytest.raises(Garbled, match="remarks without end"):
+        Reader(endless).answer("GET")
+    assert endless.sent < 200 * len(REMARK)
+
+
+@pytest.mark.parametrize("end", [b"", b"Transfer-Encoding: chunked\r\n\r\n0\r\n"])
+def test_headers_without_end_are_given_up(end):
+    """At a thousand; so many of one name would take a minute to be joined."""
+    with pytest.raises(Garbled, match=r"more than 1000 (trailing )?headers"):
+        reader(b"HTTP/1.1 200 OK\r\n" + end + b"a:\r\n" * 300_000 + b"\r\n").answer("GET")

@@ -87,10 +87,15 @@ class TestGroups:
         server.before = lambda request: server.failure(403, "no")
         assert Groups(api, "").choose(SOON) == V1
 
-    @pytest.mark.parametrize("groups", [None, 7, [7, {}, {"name": 7}]])
-    def test_an_odd_answer_is_no_new_group(self, server, api, groups):
-        server.before = lambda request: Answer(200, json.dumps({"groups": groups}).encode(), {})
+    def test_an_odd_group_is_no_new_one(self, server, api):
+        server.before = lambda request: Answer(200, json.dumps({"groups": [7, {}, {"name": 7}]}).encode(), {})
         assert Groups(api, "").choose(SOON) == V1
+
+    @pytest.mark.parametrize("groups", [None, 7])
+    def test_what_is_no_list_of_groups_chooses_none(self, server, api, groups):
+        server.before = lambda request: Answer(200, json.dumps({"groups": groups}).encode(), {})
+        with pytest.raises(Unavailable, match="instead of the list of API groups"):
+            Groups(api, "").choose(SOON)
 
     @pytest.mark.parametrize("status", [401, 503])
     def test_no_answer_is_no_choice(self, server, api, status):
@@ -158,17 +163,22 @@ class TestCollections:
         store = KubernetesDatastore(api, clock, group=V3)
         assert store.fetch(Handles(), IPPools(), HandleKey("h"), deadline=SOON) == ((), (), None)
 
-    @pytest.mark.parametrize("status", [400, 410, 422])
     @pytest.mark.parametrize("request_", [one(f"{HANDLES}/h"), all_of(HANDLES)])
-    def test_what_the_server_does_not_understand_is_told(self, server, api, status, request_):
-        server.before = lambda request: server.failure(status, "cannot list that")
+    def test_what_the_server_does_not_understand_is_told(self, server, api, request_):
+        server.before = lambda request: server.failure(400, "cannot list that")
         with pytest.raises(Refused, match=r"^cannot list that$"):
             read_objects(api, [request_], SOON)
 
-    @pytest.mark.parametrize(
-        "body", [{}, {"items": None, "metadata": None}, {"items": [7], "metadata": {"continue": 7}}]
-    )
-    def test_odd_collections_are_empty(self, server, api, body):
+    @pytest.mark.parametrize("status", [409, 410, 422])
+    @pytest.mark.parametrize("request_", [one(f"{HANDLES}/h"), all_of(HANDLES)])
+    def test_what_only_a_write_can_be_answered_is_no_answer_to_a_read(self, server, api, status, request_):
+        server.before = lambda request: server.failure(status, "what?")
+        with pytest.raises(Unavailable, match=rf"{api.where}: the server answers with {status} to a read \(what\?\)$"):
+            read_objects(api, [request_], SOON)
+
+    @pytest.mark.parametrize("more", [{"items": None}, {"items": None, "metadata": None}])
+    def test_a_collection_of_nothing_is_empty(self, server, api, more):
+        body = {"kind": "IPAMHandleList", "apiVersion": V1, **more}
         server.before = lambda request: Answer(200, json.dumps(body).encode(), {})
         assert read_objects(api, [all_of(HANDLES)], SOON) == [[]]
 
