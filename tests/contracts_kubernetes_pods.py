@@ -126,6 +126,14 @@ class PodEndpointContract(OnKubernetes):
         assert written.record.container_id == "c1"
         assert [str(network) for network in written.record.ip_networks] == ["10.0.0.65/32", "fd00::41/128"]
 
+    def test_an_endpoint_is_not_written_into_a_pod_that_was_made_again(self, store, gold):
+        held = store.get(WEB, SOON)
+        gold.delete(f"{PODS}/web-0")
+        gold.create(PODS, pod_object("web-0"))
+        with pytest.raises(Missing, match=r"(?i)uid"):
+            store.update(WEB, networked("10.0.0.65"), held.revision, SOON)
+        assert self.annotations(gold) == {}
+
     def test_writing_an_endpoint_does_not_mind_other_changes_of_the_pod(self, store, gold):
         """R07."""
         held = store.get(WEB, SOON)

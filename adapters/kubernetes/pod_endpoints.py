@@ -1,8 +1,9 @@
 """Workload endpoints, which Kubernetes has no objects for: an endpoint is what its pod says, and a write annotates it.
 
 What an ADD stores (addresses, container) goes into annotations with one patch of the pod's status. That patch names
-no version: a kubelet writes the same object all the time, and nobody else writes these annotations. What a DEL takes
-away belongs to one sandbox of one pod, so that patch names both the version read and the pod's uid.
+no version, as a kubelet writes the same object all the time, and nobody else writes these annotations; but it names the
+uid of the pod that was read, since another one may be made under its name meanwhile. What a DEL takes away belongs to
+one sandbox of one pod, so that patch names both.
 
 Invariant: the revision of an endpoint is `<resourceVersion>/<uid>` of its pod, with a third part when the pod has no
 address left to take away.
@@ -76,11 +77,14 @@ class PodEndpoints(Family):
 
     def create(self, key: WorkloadEndpointKey, record: WorkloadEndpoint, deadline: Deadline) -> Stored[Any]:
         """The pod must be there: `Missing` if it is not."""
+        return self._store(key, record, "", deadline)
+
+    def _store(self, key: WorkloadEndpointKey, record: WorkloadEndpoint, uid: str, deadline: Deadline) -> Stored[Any]:
         if record.metadata.name != key.name:
             raise BadRecord(key, f"its name is {record.metadata.name!r}")
         if record.metadata.namespace != key.namespace:
             raise BadRecord(key, f"its namespace is {record.metadata.namespace!r}")
-        reply = self._patch(key, endpoint_patch(record), deadline)
+        reply = self._patch(key, endpoint_patch(record, uid), deadline)
         if not reply.ok:
             raise refusal(reply, key)
         return self._written(key, reply.object)
@@ -89,10 +93,11 @@ class PodEndpoints(Family):
         self,
         key: WorkloadEndpointKey,
         record: WorkloadEndpoint,
-        replaces: Revision,  # noqa: ARG002 - names no version, as the module says
+        replaces: Revision,
         deadline: Deadline,
     ) -> Stored[Any]:
-        return self.create(key, record, deadline)
+        """Of `replaces` the uid counts, as the module says: `Missing` if the pod has been made again."""
+        return self._store(key, record, "".join(replaces.split("/")[1:2]), deadline)
 
     def delete(self, key: WorkloadEndpointKey, replaces: Revision | None, deadline: Deadline) -> None:
         version, uid, *blank = (replaces or self._any_version(key, deadline)).split("/")

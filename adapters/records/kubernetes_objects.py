@@ -120,10 +120,11 @@ def _virtual_machine_object(_members: Members, metadata: Members) -> VirtualMach
     )
 
 
-def endpoint_patch(endpoint: WorkloadEndpoint) -> str:
+def endpoint_patch(endpoint: WorkloadEndpoint, uid: str = "") -> str:
     """The strategic merge patch of a pod's status that stores its endpoint: container and addresses.
 
-    Without addresses it changes nothing. It names no version of the pod, since nobody else writes these annotations.
+    Without addresses it changes nothing. It names no version of the pod, since nobody else writes these annotations,
+    but the pod's uid ("" for any): one that is made again has the same name.
     """
     metadata: dict[str, Json] = {}
     if endpoint.ip_networks:
@@ -133,6 +134,8 @@ def endpoint_patch(endpoint: WorkloadEndpoint) -> str:
             POD_IP: addresses[0],
             POD_IPS: ",".join(addresses),
         }
+    if uid:
+        metadata["uid"] = uid
     return dumps({"metadata": metadata})
 
 

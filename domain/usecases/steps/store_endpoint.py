@@ -3,11 +3,14 @@
 Others write it meanwhile (kubelet, calicoctl, a controller), so a lost race is tried again with what is stored then
 (case R07); the original gives up at the first.
 
+A pod that is deleted and made again under its name is another one, though: the call for the first is late then.
+
 Invariant: what this call does not decide (uid, creation time, what others added) stays as it is stored.
 """
 
 from __future__ import annotations
 
+from domain.cni.errors import INTERNAL, CniError
 from ports.datastore import WorkloadEndpointKey
 from ports.errors import AlreadyExists, Conflict, Missing
 
@@ -29,7 +32,7 @@ def store_pod_endpoint(
     deadline: Deadline,
     undo: Undo,
 ) -> None:
-    """`existing` is the pod's endpoint as it was read. `Conflict` when every try lost."""
+    """`existing` is the pod's endpoint as it was read. `Conflict`: every try lost. CniError: the pod was made again."""
     datastore = runtime.datastore
     key = WorkloadEndpointKey(endpoint.metadata.namespace, endpoint.metadata.name)
 
@@ -56,7 +59,17 @@ def store_pod_endpoint(
             if found is None and isinstance(error, Missing):  # the pod itself is gone
                 raise
             found = datastore.get(key, deadline)
+            _require_same(existing, found)
     return _write_once(datastore, key, endpoint, found, deadline)
+
+
+def _require_same(existing: Stored[WorkloadEndpoint] | None, found: Stored[WorkloadEndpoint] | None) -> None:
+    if existing is None or found is None:
+        return
+    was, now = existing.record.metadata.uid, found.record.metadata.uid
+    if was and was != now:
+        name = f"{found.record.metadata.namespace}/{found.record.pod}"
+        raise CniError(INTERNAL, f"pod {name} was made again during this call: its uid is {now}, not {was}")
 
 
 def _write_once(

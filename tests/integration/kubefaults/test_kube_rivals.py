@@ -69,6 +69,28 @@ def test_r07_after_five_tries_the_call_fails_and_leaves_nothing(v1: KubeRig) -> 
     v1.gone(sandbox)
 
 
+def test_a_pod_that_is_made_again_before_our_write_is_left_alone(rig: KubeRig) -> None:
+    """The late sandbox's call is refused, and takes back what it did; the new pod gets its own."""
+    late = rig.pod()
+    path = f"/api/v1/namespaces/{late.namespace}/pods/{late.pod}"
+
+    def make_again() -> None:
+        rig.cluster.client.delete(path)
+        rig.cluster.add_pod(late.namespace, late.pod, node=rig.node)
+
+    rig.proxy.arm(TO_POD, before(make_again), times=1)
+    was = rig.cluster.pod(late.namespace, late.pod)["metadata"]["uid"]
+    answer = rig.add(late)
+    metadata = rig.cluster.pod(late.namespace, late.pod)["metadata"]
+    assert metadata["uid"] != was
+    answer.error(999, f"was made again during this call: its uid is {metadata['uid']}, not {was}")
+    assert POD_IPS not in metadata.get("annotations", {})
+    rig.gone(late)
+    rig.delete(late).silent()
+    rig.networked(late, rig.add(late))
+    rig.everything_agrees()
+
+
 # --- webhooks -------------------------------------------------------------------------------------------------------
 
 

@@ -166,6 +166,11 @@ def test_an_endpoint_is_stored_as_three_annotations():
     )
 
 
+def test_an_endpoint_can_be_stored_for_one_pod_and_not_for_its_namesake():
+    patch = json.loads(endpoint_patch(endpoint("172.16.178.160/32"), "u"))["metadata"]
+    assert (patch["uid"], set(patch)) == ("u", {"uid", "annotations"})
+
+
 def test_an_endpoint_without_addresses_changes_nothing():
     """DATASTORE D.9."""
     assert endpoint_patch(endpoint()) == '{"metadata":{}}'

@@ -11,6 +11,7 @@ from domain.cni.netconf import IpamSettings, KubernetesSettings, PolicySettings
 from domain.cni.request import CniArgs
 from domain.cni.result import Result, ResultIp, result_text
 from domain.ipam.address import Cidr
+from domain.resource import Metadata
 from domain.usecases.steps.azure_state import endpoint_path
 from domain.workload.endpoint import Nat, WorkloadEndpoint
 from domain.workload.pod import ContainerPort, Pod
@@ -384,6 +385,27 @@ def test_an_endpoint_that_comes_or_goes_meanwhile_is_written_all_the_same(node):
     with node.rival("create", WorkloadEndpointKey, make):
         node.add("c3")
     assert node.endpoint().container_id == "c3"
+
+
+def test_a_pod_that_is_made_again_meanwhile_is_left_alone(node):
+    """The late call fails, and takes back what it did; the new pod's endpoint stays."""
+    node.put(KEY, WorkloadEndpoint(Metadata(NAME, "shop", uid="u1"), node=NODE, pod="web-0", endpoint="eth0"))
+    newer = WorkloadEndpoint(
+        Metadata(NAME, "shop", uid="u2"), node=NODE, pod="web-0", endpoint="eth0", container_id="c9"
+    )
+
+    def make_again(key):
+        node.remove(key)
+        node.put(key, newer)
+
+    with (
+        node.rival("update", WorkloadEndpointKey, make_again),
+        pytest.raises(CniError, match=r"^pod shop/web-0 was made again during this call: its uid is u2, not u1$"),
+    ):
+        node.add("c1")
+    assert node.endpoint().container_id == "c9"
+    node.remove(KEY)
+    assert node.leftovers() == {}
 
 
 def test_a_pod_that_goes_while_it_is_networked_fails_the_call(node):
