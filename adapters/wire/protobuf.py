@@ -51,7 +51,10 @@ def _varint(value: int) -> bytes:
 
 
 def fields(source: Octets) -> Iterator[tuple[int, int | memoryview]]:
-    """Number and value of each field, in order: an int for integers, else the octets. ValueError at the faulty one."""
+    """Number and value of each field, in order: an int for integers, else the octets. ValueError at the faulty one.
+
+    Fields of a fixed size are passed over, as a library passes over what a message does not have: none of ours has any.
+    """
     view = memoryview(source)
     place, end = 0, len(view)
     while place < end:
@@ -71,7 +74,8 @@ def fields(source: Octets) -> Iterator[tuple[int, int | memoryview]]:
             raise ValueError("a field of an unknown kind")
         if size > end - place:
             raise ValueError("a message that is cut off")
-        yield tag >> 3, view[place : place + size]
+        if kind == _DELIMITED:
+            yield tag >> 3, view[place : place + size]
         place += size
 
 

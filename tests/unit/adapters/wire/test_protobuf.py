@@ -29,10 +29,8 @@ def test_defaults_are_not_written_unless_they_have_to_be_present():
 
 
 def test_fields_of_a_fixed_size_are_passed_over():
-    assert [(field, bytes(value)) for field, value in fields(b"\x0d1234\x1112345678")] == [
-        (1, b"1234"),
-        (2, b"12345678"),
-    ]
+    """Not taken for texts: a library, too, keeps them apart from the members of that number."""
+    assert [(field, bytes(value)) for field, value in fields(b"\x0d1234\x0a\x01a\x1112345678")] == [(1, b"a")]
 
 
 @pytest.mark.parametrize(
