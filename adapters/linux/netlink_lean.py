@@ -48,12 +48,17 @@ class LeanNetlink(Netlink):
     def _look_up(self, request: Request) -> Answer | None:
         """The one answer about a device, or None if there is no such device."""
         try:
-            (answer,) = self._ask(request)
+            return self._only(request)
         except KernelError as error:
             if error.errno == ENODEV:
                 return None
             raise
-        return answer
+
+    def _only(self, request: Request) -> Answer:
+        found = self._ask(request)
+        if len(found) != 1:
+            raise KernelError(EINVAL, f"the kernel gave {len(found)} answers to a question that has one")
+        return found[0]
 
     def create_pair(self, request: PairRequest) -> None:
         self._ask(self._encoded(rtnetlink.new_pair, request))
@@ -90,8 +95,7 @@ class LeanNetlink(Netlink):
         return sorted({index for index in listed if index is not None})
 
     def namespace_id(self, namespace: int) -> int | None:
-        (answer,) = self._ask(rtnetlink.get_namespace_id(namespace))
-        return rtnetlink.read_namespace_id(answer.body)
+        return rtnetlink.read_namespace_id(self._only(rtnetlink.get_namespace_id(namespace)).body)
 
     def close(self) -> None:
         self._socket.close()

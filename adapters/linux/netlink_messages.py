@@ -9,6 +9,7 @@ is not read.
 
 from __future__ import annotations
 
+from errno import EPROTO
 from sys import byteorder
 
 from domain.value import Value
@@ -26,6 +27,7 @@ _EXPLANATION = 1  # NLMSGERR_ATTR_MSG
 NESTED = 0x8000  # NLA_F_NESTED: a few requests are not understood without it
 _KIND_MASK = 0x3FFF  # without that and NLA_F_NET_BYTEORDER
 HEADER, _ATTRIBUTE_HEADER, _NUMBER = 16, 4, 4
+_ERROR_NUMBERS = range(4096)  # MAX_ERRNO
 
 
 class Request(Value):
@@ -130,6 +132,8 @@ def verdict(answer: Answer) -> Verdict | None:
     if answer.kind not in (ERROR, DONE):
         return None
     errno = -signed_in(answer.body[:_NUMBER]) if len(answer.body) >= _NUMBER else 0
+    if errno not in _ERROR_NUMBERS:
+        errno = EPROTO
     explanation = b""
     if answer.flags & _ATTRIBUTES_FOLLOW:
         explanation = attributes(answer.body[_explanation_at(answer) :]).get(_EXPLANATION, b"")

@@ -153,12 +153,17 @@ def read_link(body: bytes) -> KernelLink:
     )
 
 
+def version_in(body: bytes, header: int) -> int | None:
+    """The IP version that a message of so long a header is about; None for another family, or less than a header."""
+    return VERSIONS.get(body[0]) if len(body) >= header else None
+
+
 def read_address(body: bytes) -> tuple[int, Cidr] | None:
     """(device's index, address), or None for one of another family.
 
     The local address where a point-to-point device has two.
     """
-    version = VERSIONS.get(body[0])
+    version = version_in(body, ADDRESS_HEADER)
     found = attributes(body[ADDRESS_HEADER:])
     data = found.get(_LOCAL) or found.get(_ADDRESS)
     if version is None or data is None:
@@ -168,10 +173,11 @@ def read_address(body: bytes) -> tuple[int, Cidr] | None:
 
 def read_route(body: bytes) -> KernelRoute | None:
     """None for what is no unicast route of the main table."""
-    version = VERSIONS.get(body[0])
+    version = version_in(body, ROUTE_HEADER)
+    if version is None or body[7] != _UNICAST:
+        return None
     found = attributes(body[ROUTE_HEADER:])
-    table = number_in(found[_TABLE]) if _TABLE in found else body[4]
-    if version is None or table != _MAIN or body[7] != _UNICAST:
+    if (number_in(found[_TABLE]) if _TABLE in found else body[4]) != _MAIN:
         return None
     gateway = found.get(_GATEWAY)
     return KernelRoute(

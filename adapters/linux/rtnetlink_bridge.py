@@ -33,10 +33,10 @@ from adapters.linux.rtnetlink import (
     NEW_ROUTE,
     ROUTE_HEADER,
     SET_LINK,
-    VERSIONS,
     address_bytes,
     link_header,
     read_link,
+    version_in,
 )
 from domain.ipam.address import V4, V6, Address, Cidr
 
@@ -187,7 +187,7 @@ def read_vlans(body: bytes) -> tuple[int, list[PortVlan]]:
 
 def read_known_address(body: bytes) -> tuple[int, KernelAddress] | None:
     """(device's index, address), or None for one of another family."""
-    version = VERSIONS.get(body[0])
+    version = version_in(body, ADDRESS_HEADER)
     found = attributes(body[ADDRESS_HEADER:])
     data = found.get(_LOCAL) or found.get(_ADDRESS)
     if version is None or data is None:
@@ -204,10 +204,10 @@ def read_known_address(body: bytes) -> tuple[int, KernelAddress] | None:
 
 def read_any_route(body: bytes) -> RouteRequest | None:
     """None for what is no unicast route."""
-    version = VERSIONS.get(body[0])
-    found = attributes(body[ROUTE_HEADER:])
+    version = version_in(body, ROUTE_HEADER)
     if version is None or body[7] != _UNICAST:
         return None
+    found = attributes(body[ROUTE_HEADER:])
     gateway, metrics = found.get(_GATEWAY), attributes(found.get(_METRICS, b""))
     return RouteRequest(
         link=number_in(found.get(_OUT, b"")),

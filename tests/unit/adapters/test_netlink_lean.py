@@ -98,6 +98,33 @@ def test_a_refusal_is_an_error_and_a_missing_device_an_answer(kernel):
         kernel.netlink.set_up(7, up=True)
 
 
+def test_a_question_without_its_one_answer_is_an_error(kernel):
+    kernel.say(verdict(1))
+    kernel.say(link(2, "eth0") + link(2, "eth1"), verdict(2))
+    kernel.say(message(16, 3, flags=MULTI), message(16, 3, flags=MULTI), done(3))
+    with pytest.raises(KernelError, match="0 answers to a question"):
+        kernel.netlink.link("eth0")
+    assert kernel.netlink.link("eth0").name == "eth0"
+    with pytest.raises(KernelError, match="2 answers to a question"):
+        kernel.netlink.namespace_id(5)
+
+
+@pytest.mark.parametrize("number", [1, -4096, -(2**31)])
+def test_a_verdict_with_no_error_number_is_an_error_all_the_same(kernel, number):
+    kernel.say(verdict(1, -number))
+    with pytest.raises(KernelError, match="protocol error"):
+        kernel.netlink.set_up(7, up=True)
+
+
+@pytest.mark.parametrize("size", range(12))
+def test_messages_shorter_than_their_header_are_passed_over(kernel, size):
+    body = bytes([2, 0, 0, 0, 254, 0, 0, 1, 0, 0, 0])[:size]
+    for sequence in (1, 2, 3):
+        kernel.say(message(20, sequence, body, flags=MULTI), done(sequence))
+    assert kernel.netlink.addresses(7, 4) == []
+    assert kernel.netlink.routes(4) == []
+
+
 def test_a_dump_goes_on_over_datagrams_until_its_end(kernel):
     kernel.say(address(1, ONE), address(1, Cidr.parse("10.9.9.9/8"), index=8))
     kernel.say(address(1, OTHER))
