@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from domain.json_text import Json
 
 DEFAULT_QPS, DEFAULT_BURST = 5.0, 100
+_MOST_REQUESTS = 1_000_000_000
 _TRUE, _FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("", "0", "f", "F", "false", "FALSE", "False")
 
 
@@ -160,9 +161,12 @@ def _read_flag(name: str, setting: Callable[[str], str]) -> bool:
 def _read_number(name: str, setting: Callable[[str], str]) -> float:
     value = setting(name)
     try:
-        return float(value or 0)
+        number = float(value or 0)
     except ValueError:
-        raise BadConfiguration(f"failed to load config from env vars: {name} is {value!r}, no number") from None
+        number = float("nan")
+    if not abs(number) <= _MOST_REQUESTS:  # neither is one that is no number
+        raise BadConfiguration(f"failed to load config from env vars: {name} is {value!r}, no number of requests")
+    return number
 
 
 def _at_home(outside: Outside) -> list[str]:

@@ -433,7 +433,9 @@ def test_verification_can_be_switched_off_by_the_environment(config):
 @pytest.mark.parametrize("name", ["K8S_CLIENT_QPS", "K8S_CLIENT_BURST"])
 def test_limits_are_numbers_and_nought_is_the_default(config, name):
     assert (config.read(**{name: "0"}).qps, config.read(**{name: "0"}).burst) == (5.0, 100)
-    assert f"failed to load config from env vars: {name} is 'many', no number" == config.refusal(**{name: "many"})
+    for text in ("many", "inf", "-1e999", "nan", "1e10"):
+        fault = f"failed to load config from env vars: {name} is {text!r}, no number of requests"
+        assert fault == config.refusal(**{name: text})
 
 
 @pytest.mark.parametrize("name", ["K8S_CA_FILE", "K8S_CERT_FILE", "K8S_KEY_FILE"])
