@@ -60,7 +60,7 @@ class _Document:
     """Recursive descent; `_at` is the index of the line that is being read."""
 
     def __init__(self, text: str) -> None:
-        self._lines = text.replace("\r\n", "\n").split("\n")
+        self._lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self._at = 0
 
     def value(self) -> Json:

@@ -64,6 +64,12 @@ def test_only_blanks_and_tabs_are_space():
     assert parse_yaml("a: \xa0\n") == {"a": "\xa0"}
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_end_as_on_any_system(end):
+    text = "a: b\n# c\nd:\n- 'e\n\n  f'\n"
+    assert parse_yaml(text.replace("\n", end)) == read_by_oracle(text.replace("\n", end)) == {"a": "b", "d": ["e\nf"]}
+
+
 @given(
     documents,
     st.sampled_from([yaml.SafeDumper, IndentedLists]),
