@@ -82,7 +82,7 @@ def _read(path: str) -> dict[str, str]:
     if (document.get("kind"), document.get("apiVersion")) != (KIND, API_VERSION):
         raise BadFile(f"{path}: kind {KIND} of apiVersion {API_VERSION} is expected")
     spec = document.get("spec") or {}
-    unknown = sorted({*document} - {"kind", "apiVersion", "metadata", "spec"})
+    unknown = sorted(str(member) for member in {*document} - {"kind", "apiVersion", "metadata", "spec"})
     if isinstance(spec, dict):
         unknown += sorted(str(member) for member in spec if member not in _VARIABLES and member not in _INLINE)
     if unknown:

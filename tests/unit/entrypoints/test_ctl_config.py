@@ -84,6 +84,7 @@ def test_empty_members_and_an_empty_spec_say_nothing(config):
         ("x: y", HEAD.replace("org/v3", "org/v1"), "kind CalicoAPIConfig of apiVersion"),
         ("- a", HEAD, "spec must have members"),
         (None, HEAD + "extra: 1\n", "unknown member extra"),
+        (None, HEAD + "5: 1\n~: 2\nextra: 1\n", "unknown member 5"),
         (None, "- a\n", "one document with kind CalicoAPIConfig"),
         (None, "", "one document with kind CalicoAPIConfig"),
         (None, HEAD + "---\n" + HEAD, "one document with kind CalicoAPIConfig"),
