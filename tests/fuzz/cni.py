@@ -253,6 +253,7 @@ def _json(*documents: Any) -> tuple[bytes, ...]:
 TARGETS = (
     Target("netconf", _netconf, _json(_CONF) + _recorded_configurations(), form="json"),
     Target("bridge_conf", _bridge, _json(_BRIDGE, {**_BRIDGE, "type": "my-custom-cni"}), form="json"),
+    Target("host_local_conf", _host_local, _json(_LOCAL), form="json"),
     Target(
         "azure",
         _azure,
