@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from adapters.records.kinds import Kind
+    from domain.ipam.address import Address
     from entrypoints.container import Container
     from entrypoints.plain_container import PlainContainer
     from ports.clock import Clock
@@ -78,6 +79,11 @@ class Session:
         except PortError as error:
             self._container.log().warning("Nobody can be asked which virtual machines there are", error=error)
             return None
+        return found
+
+    def host_routes(self) -> tuple[tuple[Address, str], ...]:
+        """Of this machine, whose pods' addresses they may be."""
+        found: tuple[tuple[Address, str], ...] = self._container.node().host_routes()
         return found
 
     def host_name(self) -> str:

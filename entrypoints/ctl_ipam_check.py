@@ -34,7 +34,7 @@ _PLURALS = {PROBLEM: "problems", LEAK: "leaks", INFO: "infos"}
 
 def check(options: Namespace, session: Session) -> Answer:
     """Exit code 0 when all is sound, 1 when there is a finding that is more than an info."""
-    report = check_ipam(session.work(), session.cluster)
+    report = check_ipam(session.work(), session.cluster, session.host_routes())
     code = 0 if is_clean(report.findings) else 1
     if options.output == "json":
         return Answer(report_json(report), code)

@@ -25,6 +25,14 @@ class Node(ABC):
         """The addresses of this machine's own devices, in the namespace the process runs in; () if unknown."""
 
     @abstractmethod
+    def interface_of(self, address: Address) -> str:
+        """The interface to which this machine has a route for that address alone; "" without one, or if unknown."""
+
+    @abstractmethod
+    def host_routes(self) -> tuple[tuple[Address, str], ...]:
+        """(address, interface) of all such routes that need no gateway; () if unknown."""
+
+    @abstractmethod
     def host_name(self) -> str:
         """The operating system's host name as it is; "" when unknown."""
 

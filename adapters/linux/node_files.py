@@ -12,6 +12,7 @@ from errno import ENAMETOOLONG
 
 from adapters.linux.directory import make_directory
 from adapters.linux.errno_text import reason
+from adapters.linux.host_routes import host_routes, interface_of
 from adapters.linux.own_addresses import own_addresses
 from ports.errors import Refused, Unavailable
 from ports.node import MissingFile, Node
@@ -30,6 +31,12 @@ _FILE_MODE = 0o600
 class NodeFiles(Node):
     def addresses(self) -> tuple[Address, ...]:
         return own_addresses()
+
+    def interface_of(self, address: Address) -> str:
+        return interface_of(address)
+
+    def host_routes(self) -> tuple[tuple[Address, str], ...]:
+        return host_routes()
 
     def host_name(self) -> str:
         name = os.uname().nodename

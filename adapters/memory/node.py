@@ -22,9 +22,16 @@ class MemoryNode(Node):
         self.files: dict[str, str] = dict(files or {})
         self.broken: set[str] = set()
         self.own_addresses: tuple[Address, ...] = ()
+        self.routes: dict[Address, str] = {}  # to one address each, and over which interface
 
     def addresses(self) -> tuple[Address, ...]:
         return self.own_addresses
+
+    def interface_of(self, address: Address) -> str:
+        return self.routes.get(address, "")
+
+    def host_routes(self) -> tuple[tuple[Address, str], ...]:
+        return tuple(self.routes.items())
 
     def host_name(self) -> str:
         return self.name

@@ -11,6 +11,7 @@ from __future__ import annotations
 from domain.ipam.audit_addresses import address_findings
 from domain.ipam.audit_blocks import block_findings
 from domain.ipam.audit_handles import handle_findings
+from domain.ipam.audit_host import host_findings
 from domain.ipam.inventory import INFO, LEAK, PROBLEM, Finding
 
 TYPE_CHECKING = False
@@ -30,6 +31,7 @@ def audit(inventory: Inventory) -> tuple[Finding, ...]:
         *handle_findings(inventory),
         *block_findings(inventory),
         *address_findings(inventory),
+        *host_findings(inventory),
         *_settings(inventory),
     ]
     return tuple(sorted(found, key=_place))

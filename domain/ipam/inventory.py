@@ -52,6 +52,7 @@ class Inventory(Value):
     """`blocks` and `handles` map to (record, revision). `nodes` are the names of those that exist.
 
     `now` is in nanoseconds since the epoch. `configuration` is the v3 resource of the settings, if there is one.
+    `host_routes` are the addresses that the machine has a route for by themselves, each with its interface.
     `machines` says of handles of virtual machines whether there is such a machine, where that is known.
     """
 
@@ -67,6 +68,7 @@ class Inventory(Value):
     configuration: IPAMConfiguration | None = None
     unreadable: Unreadable = Unreadable()
     machines: Mapping[str, bool] = {}
+    host_routes: tuple[tuple[Address, str], ...] = ()
 
 
 class Finding(Value):

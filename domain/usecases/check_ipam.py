@@ -30,6 +30,7 @@ from ports.datastore import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from domain.ipam.address import Address
     from domain.ipam.affinity import Affinity
     from domain.usecases.steps.work import Work
     from ports.cluster import Cluster
@@ -41,9 +42,12 @@ class Report(Value):
     findings: tuple[Finding, ...]
 
 
-def check_ipam(work: Work, cluster: Cluster | None = None) -> Report:
-    """`cluster` says which virtual machines there are; without it none is known to be gone."""
-    inventory = take_inventory(work, cluster)
+def check_ipam(work: Work, cluster: Cluster | None = None, host_routes: tuple[tuple[Address, str], ...] = ()) -> Report:
+    """`cluster` says which virtual machines there are; without it none is known to be gone.
+
+    `host_routes` are those of the machine that asks: (address, interface).
+    """
+    inventory = take_inventory(work, cluster).replace(host_routes=host_routes)
     return Report(inventory, audit(inventory))
 
 

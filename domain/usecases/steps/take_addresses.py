@@ -3,6 +3,9 @@
 A write whose reply was lost may have happened: the block is read again, and if it holds our very attribute (its
 timestamp is this call's own) the addresses are ours and are adopted.
 
+An address may be free in IPAM and yet be routed to an interface of this host, since its holder was released but not
+taken off the network. The host could not route it to the new holder, so it is passed over, by each call anew.
+
 Invariant: the handle always counts at least what the block holds for it; a conflict counts down before it counts up
 again, so that a DEL of the same handle in between is not undone.
 """
@@ -43,7 +46,7 @@ def take_addresses(work: Work, stored: Stored[Block], want: Want) -> tuple[Taken
         if found is None or (want.affine and found.record.affinity != str(want.request.owner)):
             return ()
         block = found.record.collect(work.clock.now(), want.cooldown)
-        ordinals = block.free(want.reserved)[: want.count]
+        ordinals = _usable(work, block, want)
         if not ordinals:
             return ()
         handle = increment(work, want.request.handle, block.cidr, len(ordinals), want.request.max_per_handle)
@@ -61,6 +64,20 @@ def take_addresses(work: Work, stored: Stored[Block], want: Want) -> tuple[Taken
         if isinstance(failure, Unavailable):
             raise failure
     raise StillContended(stored.key)
+
+
+def _usable(work: Work, block: Block, want: Want) -> tuple[int, ...]:
+    """The first free ordinals whose addresses nobody on this host uses."""
+    found: list[int] = []
+    for ordinal in block.free(want.reserved):
+        if len(found) == want.count:
+            break
+        address = block.cidr.at(ordinal)
+        if interface := work.interface_of(address):
+            work.log.warning("Passing over an address that IPAM has free", address=address, in_use_by=interface)
+            continue
+        found.append(ordinal)
+    return tuple(found)
 
 
 def _ours(block: Block, want: Want) -> frozenset[int]:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from domain.ipam.address import Address
     from ports.clock import Clock
     from ports.datastore import Datastore
     from ports.deadline import Deadline
@@ -16,19 +19,32 @@ if TYPE_CHECKING:
 MAX_TRIES = 100
 
 
+def _unknown(_address: Address) -> str:
+    """For work that is done elsewhere than on the node it is about."""
+    return ""
+
+
 class Work:
-    __slots__ = ("clock", "datastore", "deadline", "log")
+    """`interface_of` tells which interface of this machine an address is routed to, "" for none."""
+
+    __slots__ = ("clock", "datastore", "deadline", "interface_of", "log")
 
     def __init__(self, datastore: Datastore, clock: Clock, log: Log, deadline: Deadline) -> None:
         self.datastore = datastore
         self.clock = clock
         self.log = log
         self.deadline = deadline
+        self.interface_of: Callable[[Address], str] = _unknown
 
     def until(self, deadline: Deadline) -> Work:
         """The same work with another deadline."""
-        return Work(self.datastore, self.clock, self.log, deadline)
+        work = Work(self.datastore, self.clock, self.log, deadline)
+        work.interface_of = self.interface_of
+        return work
 
     @classmethod
     def on(cls, runtime: Runtime, deadline: Deadline) -> Work:
-        return cls(runtime.datastore, runtime.clock, runtime.log, deadline)
+        """For a node's own call."""
+        work = cls(runtime.datastore, runtime.clock, runtime.log, deadline)
+        work.interface_of = runtime.node.interface_of
+        return work

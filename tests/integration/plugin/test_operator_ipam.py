@@ -109,6 +109,29 @@ def test_an_address_whose_container_never_came_to_be_is_found_and_taken_back(hos
     assert set(host.store.handles()) == set()
 
 
+def test_an_address_that_is_free_but_in_use_on_the_host_is_passed_over_and_found(host: Host, tortie: Tortie) -> None:
+    """The kernel refuses a second route to it, so the node would start no container again. A request for it fails."""
+    lost = [host.container(letter) for letter in "ab"]
+    given = [host.add(container).result()["ips"][0]["address"].partition("/")[0] for container in lost]
+    for container in lost:
+        host.call("DEL", container, program="calico-ipam").silent()
+    for key in [key for key in host.store.texts() if "/assignment/" in key or "/host/" in key]:
+        host.store.drop(key)  # the block as it was made: the first addresses are free
+    new = host.container("c")
+    answer = host.add(new)
+    (address,) = [ip["address"].partition("/")[0] for ip in answer.result()["ips"]]
+    assert address not in given
+    for container, one in zip(lost, given):
+        assert f"address={one} in_use_by={container.host_name}" in answer.stderr.replace('"', "")
+    found = {one["address"]: one["holder"] for one in tortie.findings() if one["kind"].startswith("address-free-but")}
+    assert found == {one: {"interface": container.host_name} for container, one in zip(lost, given)}
+    refused = host.add(host.container("d"), cni_args=f"IP={given[0]}")
+    refused.error(999, "already exists for an interface other than", f"Iface: {lost[0].host_name}")
+    for container in (*lost, new):
+        host.delete(container).silent()
+    assert tortie.findings() == []
+
+
 def test_a_collection_beside_calls_at_work_hurts_none_of_them(host: Host, tortie: Tortie) -> None:
     """Without any grace, over and over, while containers come and go: all that came has its address, none leaks."""
     orphans(host, ORPHANS)

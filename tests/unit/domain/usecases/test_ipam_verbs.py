@@ -473,6 +473,42 @@ def test_the_nodes_own_addresses_are_left_alone(node):
     assert assigned(node) == ["10.244.0.129/26"]
 
 
+def used(node, *texts: str) -> None:
+    """This host has a route to each, over an interface that is not ours to take."""
+    node.node.routes = dict.fromkeys(map(Address.parse, texts), "cali123")
+
+
+def test_an_address_that_is_free_in_ipam_but_in_use_on_this_host_is_passed_over(node):
+    """A holder that was released and never taken off the network: the kernel would refuse a second route to it."""
+    used(node, "10.244.0.128", "10.244.0.129", "fd00:10:244::80")
+    both = ipam(assign_ipv4="true", assign_ipv6="true")
+    assert assigned(node, ipam=both) == ["10.244.0.130/26", "fd00:10:244::81/122"]
+    assert [line for line in node.log.shown("warning") if "in_use_by=cali123" in line and "=10.244.0.129" in line]
+
+
+def test_it_is_passed_over_for_as_long_as_it_is_in_use(node):
+    """Each call looks for itself, so nothing has to be remembered."""
+    used(node, "10.244.0.128")
+    assert assigned(node, "c1") == ["10.244.0.129/26"]
+    used(node)
+    assert assigned(node, "c2") == ["10.244.0.128/26"]
+
+
+def test_a_block_whose_free_addresses_are_all_in_use_on_this_host_counts_as_full(node):
+    node.add_pool("pool0", "10.244.0.0/24", block_size=30)
+    first = assigned(node)[0].split("/")[0]
+    node.release()
+    used(node, *[str(Cidr.parse(f"{first}/30").at(ordinal)) for ordinal in range(4)])
+    (other,) = assigned(node)
+    assert Cidr.parse(other).network != Cidr.parse(f"{first}/30").network
+
+
+def test_a_requested_address_that_is_in_use_on_this_host_is_not_replaced_by_another(node):
+    """Whoever names it shall learn of it: the network plugin's error is the original's."""
+    used(node, "10.244.0.5")
+    assert assigned(node, args=wanted("10.244.0.5")) == ["10.244.0.5/32"]
+
+
 # --- DEL -------------------------------------------------------------------------------------------------------------
 
 
