@@ -20,7 +20,7 @@ import sys
 from adapters.records.kinds import KINDS, kind_named
 from domain.cni.netconf import KubernetesSettings, NetConf
 from entrypoints import ctl_commands, ctl_ipam
-from entrypoints.ctl_answer import Answer, people
+from entrypoints.ctl_answer import Answer, people, told
 from entrypoints.ctl_commands import FAULTS, Session
 from entrypoints.ctl_config import DEFAULT_PATH, client_config
 from entrypoints.wiring import DEFAULT_SQLITE_PATH, SELF_CONTAINED, setting
@@ -65,7 +65,7 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], container: Con
         _deliver(answer.text)
         _note(answer.notes)
     except FAULTS as error:
-        return _failed(str(error))
+        return _failed(told(error))
     except BrokenPipeError:
         return _unheard(_STOPPED_BY_PIPE)
     except OSError as error:

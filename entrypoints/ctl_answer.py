@@ -14,12 +14,14 @@ import sys
 
 from domain.cni.go_quote import printable
 from domain.value import Value
+from ports.errors import Damaged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 PIPED_WIDTH = 120
+_CHECK = "`tortie ipam check` says what to do"
 _MOST_DIGITS = 6  # of COLUMNS
 
 
@@ -29,6 +31,16 @@ class Answer(Value):
     text: str
     code: int = 0
     notes: tuple[str, ...] = ()
+
+
+def left_out(records: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Notes on records, by name and fault, that are there and not shown, because nobody can read them."""
+    return tuple([f"Warning: {record} cannot be read and is left out: {fault}; {_CHECK}" for record, fault in records])
+
+
+def told(error: Exception) -> str:
+    """An error as text, with what to do about a record that nobody can read."""
+    return f"{error}; {_CHECK}" if isinstance(error, Damaged) and error.details else str(error)
 
 
 class Screen(Value):

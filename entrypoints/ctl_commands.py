@@ -15,12 +15,13 @@ from domain.usecases.initialise_cluster import Wish, initialise_cluster
 from domain.usecases.steps.work import Work
 from domain.usecases.store_resource import apply_resource, create_resource
 from domain.workload.names import InvalidField
-from entrypoints.ctl_answer import Answer, Screen, people
+from entrypoints.ctl_answer import Answer, Screen, left_out, people
 from entrypoints.ctl_files import BadFile, read_manifests, shown_as
 from entrypoints.ctl_tables import table
 from entrypoints.version import VERSION
 from ports.datastore import Blocks, IPPoolKey, IPPools
 from ports.errors import Conflict, Missing, PortError
+from ports.record_title import record_title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,17 +120,27 @@ def init(options: Namespace, session: Session) -> str:
     return people(lines)
 
 
-def get(options: Namespace, session: Session) -> str:
-    """One resource as an object, several or all of a kind as a list or table."""
+def get(options: Namespace, session: Session) -> Answer:
+    """One resource as an object, several or all of a kind as a list or table.
+
+    Exit code 1 when a list lacks records that are there and cannot be read.
+    """
     kind: Kind = options.kind
     namespace = "" if options.all_namespaces else options.namespace or DEFAULT_NAMESPACE
     if options.all_namespaces and options.names:
         raise BadManifest("a name needs one namespace: use -n NAMESPACE instead of --all-namespaces")
+    notes: tuple[str, ...] = ()
     if options.names:
         found = [_existing(_named(kind, name, namespace), session) for name in options.names]
     else:
         _check_word("namespace", namespace)
         found = list(session.datastore.list(kind.listing(namespace), session.deadline))
+        bad = session.datastore.unreadable(session.deadline, kind.listing(namespace))
+        notes = left_out([(record_title(one.key), one.fault) for one in bad])
+    return Answer(_shown(options, kind, found), 1 if notes else 0, notes)
+
+
+def _shown(options: Namespace, kind: Kind, found: list[Stored[Any]]) -> str:
     if options.output in ("json", "yaml"):
         alone = len(options.names) == 1
         return shown_as(to_manifest(found[0]) if alone else to_list(kind, found), options.output)

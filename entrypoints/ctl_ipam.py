@@ -96,10 +96,16 @@ def _add_gc(parser: ArgumentParser) -> None:
         help="between the two looks in which a thing must be the same (default: %(default)g)",
     )
     _add_report(parser, "an earlier `check -o FILE` is the first look; of several what all found")
+    _add_copies(parser)
 
 
 def _add_report(parser: ArgumentParser, summary: str) -> None:
     parser.add_argument("--from-report", metavar="FILE", action="append", default=[], help=summary)
+
+
+def _add_copies(parser: ArgumentParser) -> None:
+    summary = "a new file for copies of damaged records (default: tortie-set-aside-TIME.json)"
+    parser.add_argument("--copies", metavar="FILE", default="", help=summary)
 
 
 def _add_release(parser: ArgumentParser) -> None:
@@ -108,6 +114,7 @@ def _add_release(parser: ArgumentParser) -> None:
     parser.add_argument("--sequence", metavar="N", type=int, help="only the allocation with this number")
     parser.add_argument("--force", action="store_true", help="even if an endpoint has the address")
     _add_report(parser, "leaked addresses and orphan handles of a `check -o FILE`; of several what all found")
+    _add_copies(parser)
 
 
 def _add_configure(parser: ArgumentParser) -> None:

@@ -15,6 +15,7 @@ from domain.json_text import dumps
 from domain.usecases.check_ipam import check_ipam
 from domain.usecases.collect_ipam import DONE, FAILED, KEPT, Sweep, collect_ipam, collectable
 from entrypoints.ctl_answer import Answer, folded, people
+from entrypoints.ctl_copies import Copies
 from entrypoints.ctl_files import write_text
 from entrypoints.ctl_report import checked, common, finding_json, read_look, report_json
 
@@ -111,14 +112,14 @@ def _words(holder: Mapping[str, str]) -> str:
 def gc(options: Namespace, session: Session) -> Answer:
     """Exit code 1 only if something could not be collected for a fault; what somebody is at work on is no fault."""
     first = common([read_look(path) for path in options.from_report]) if options.from_report else None
-    sweep = Sweep(options.grace, options.leaked, first)
+    copies = Copies(options.copies)
+    sweep = Sweep(options.grace, options.leaked, first, keep=copies.keep)
     if not options.yes:
         return _dry(options, session, sweep)
     outcomes = collect_ipam(session.work(options.grace), sweep, session.cluster)
     code = 1 if any(one.outcome == FAILED for one in outcomes) else 0
-    if options.output == "json":
-        return Answer(outcomes_json(outcomes), code)
-    return Answer(outcomes_text(outcomes), code)
+    text = outcomes_json(outcomes) if options.output == "json" else outcomes_text(outcomes)
+    return Answer(text, code, copies.notes)
 
 
 def _dry(options: Namespace, session: Session, sweep: Sweep) -> Answer:

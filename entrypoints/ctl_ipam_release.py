@@ -5,9 +5,11 @@ Invariant: an address whose workload has an endpoint is released only with --for
 
 from __future__ import annotations
 
+from domain.ipam.audit import UNREADABLE, audit
 from domain.ipam.audit_addresses import LEAKED, VANISHED_MACHINE, VANISHED_NODE, Endpoints, Holders
 from domain.ipam.audit_handles import ORPHAN
 from domain.ipam.errors import IpamError
+from domain.ipam.inventory import COLLECT
 from domain.ipam.release import Release
 from domain.usecases.check_ipam import take_inventory
 from domain.usecases.collect_ipam import FAILED, Sweep, collect_ipam
@@ -15,7 +17,9 @@ from domain.usecases.configure_ipam import configure_ipam
 from domain.usecases.steps.free_addresses import cooldown_seconds, free_handle
 from domain.usecases.steps.free_without_handle import free_without_handle
 from domain.usecases.steps.release_listed import release_listed
-from entrypoints.ctl_answer import Answer, people
+from domain.usecases.steps.set_aside import set_aside
+from entrypoints.ctl_answer import Answer, people, told
+from entrypoints.ctl_copies import Copies
 from entrypoints.ctl_ipam_check import outcomes_json, outcomes_text
 from entrypoints.ctl_report import common, read_look
 
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from domain.ipam.address import Address
-    from domain.ipam.inventory import Inventory
+    from domain.ipam.inventory import Finding, Inventory
     from domain.usecases.steps.work import Work
     from entrypoints.ctl_commands import Session
 
@@ -60,7 +64,7 @@ def _release_addresses(work: Work, options: Namespace) -> Answer:
     lines += [f"IP address {address} is not assigned" for address in outcome.unallocated]
     text = people(lines)
     if outcome.error is not None:
-        return Answer(text, 1, (f"Error: {outcome.error}",))
+        return Answer(text, 1, (f"Error: {told(outcome.error)}",))
     return Answer(text)
 
 
@@ -69,12 +73,30 @@ def _release_handle(work: Work, options: Namespace) -> Answer:
     inventory = take_inventory(work)
     blocks = [block for block, _ in inventory.blocks.values()]
     addresses = [block.cidr.at(ordinal) for block in blocks for ordinal in block.held_by(handle)]
+    damaged = next((one for one in audit(inventory) if one.kind == UNREADABLE and one.handle == handle), None)
     if not options.force:
         _require_unused(inventory, addresses)
         if Endpoints(inventory.endpoints).are_of(handle):
             raise InUse(handle, "its container has an endpoint")
+        if damaged is not None:
+            raise IpamError(f"{damaged.subject} is damaged: {damaged.reason}; {COLLECT}, or release it with --force")
+    if damaged is not None:
+        return _release_damaged(work, options, damaged, addresses)
     if not free_handle(work, handle) and not free_without_handle(work, None, handle, cooldown_seconds(work)):
         raise IpamError(f"no handle {handle}, and no address is held under it")
+    return _released(handle, addresses)
+
+
+def _release_damaged(work: Work, options: Namespace, damaged: Finding, addresses: Sequence[Address]) -> Answer:
+    """What the blocks hold is freed; then nothing proves the record any more, and it goes."""
+    copies = Copies(options.copies)
+    free_without_handle(work, None, damaged.handle, cooldown_seconds(work))
+    if not set_aside(work, damaged, copies.keep):
+        raise IpamError(f"{damaged.subject} has changed meanwhile; see what is left with `tortie ipam check`")
+    return _released(damaged.handle, addresses).replace(notes=copies.notes)
+
+
+def _released(handle: str, addresses: Sequence[Address]) -> Answer:
     lines = [f"Successfully released IP address {address}" for address in addresses]
     return Answer(people([*lines, f"Successfully released handle {handle}"]))
 

@@ -13,7 +13,7 @@ from domain.ipam.utilisation import MOST, is_borrowed, utilisation
 from domain.json_text import dumps
 from domain.usecases.check_ipam import take_inventory
 from domain.value import Value
-from entrypoints.ctl_answer import Screen, aligned, folded, people
+from entrypoints.ctl_answer import Answer, Screen, aligned, folded, left_out, people
 from entrypoints.ctl_bars import LEGEND, block_bar, coloured, pool_bar
 from entrypoints.ctl_ipam_address import show_address
 
@@ -44,8 +44,14 @@ class Line(Value):
     use: BlockUse | PoolUse
 
 
-def show(options: Namespace, session: Session) -> str:
+def show(options: Namespace, session: Session) -> Answer:
+    """Exit code 1 when something is left out since it cannot be read."""
     inventory = take_inventory(session.work())
+    notes = left_out([(one.record, one.fault) for one in inventory.unreadable.records])
+    return Answer(_shown(inventory, options, session), 1 if notes else 0, notes)
+
+
+def _shown(inventory: Inventory, options: Namespace, session: Session) -> str:
     if options.ip:
         return show_address(inventory, options.ip, as_json=options.output == "json")
     if options.show_configuration:

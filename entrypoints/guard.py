@@ -7,6 +7,10 @@ Invariant: whatever the command meets, the process ends with an exit code and at
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # typeshed knows only `signal`, which loads `enum`
+import os
+import sys
+
 from domain.cni.go_quote import printable
 from entrypoints.standard_streams import say
 from entrypoints.stdio import trace
@@ -19,7 +23,11 @@ _STOPPED_BY_KEYBOARD = 130  # what a shell reports of a process that the signal 
 
 
 def guarded(command: Callable[[], int]) -> int:
-    """The exit code of the command."""
+    """The exit code of the command. Ctrl-C reaches it where nobody has switched that off."""
+    if _signal.getsignal(_signal.SIGINT) == _signal.SIG_DFL:  # see packaging/launcher.py.in
+        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+    if sys.stderr is None:  # argparse would write to stdout instead
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - it lives as long as the process
     try:
         return command()
     except KeyboardInterrupt:

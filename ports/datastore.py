@@ -212,10 +212,17 @@ class WorkloadEndpoints(Listing[WorkloadEndpoint]):
 
 
 class BadText(Value):
-    """A record that is there but cannot be used. `fault` says what is wrong with it."""
+    """A record that is there but cannot be used. `fault` says what is wrong with it.
+
+    `text` is all that is stored; over its `revision` it can be replaced or deleted. `salvage` is a block of what
+    makes sense of a damaged one.
+    """
 
     key: Key[Any]
     fault: str
+    text: str = ""
+    revision: str = ""
+    salvage: Block | None = None
 
 
 class Datastore(ABC):
@@ -260,8 +267,11 @@ class Datastore(ABC):
         return self.fetch(listing, deadline=deadline)[0]
 
     @abstractmethod
-    def unreadable(self, deadline: Deadline) -> tuple[BadText, ...]:
-        """The records that listings leave out because they do not parse, in key order. It reads everything there is."""
+    def unreadable(self, deadline: Deadline, listing: Listing[Any] | None = None) -> tuple[BadText, ...]:
+        """The records that a listing leaves out because they do not parse, in key order.
+
+        Without one those of all listings; that reads everything there is.
+        """
 
     def upgrade_affinities(self, owner: Owner, deadline: Deadline) -> None:
         """Rewrite an owner's affinities that an old version stored in another form. Most technologies have none."""

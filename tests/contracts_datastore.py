@@ -17,7 +17,7 @@ from adapters.records.bad_record import BadRecord
 from domain.cluster import ClusterInformation, Node
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import Affinity, Owner
-from domain.ipam.block import Block, new_block
+from domain.ipam.block import Attribute, Block, new_block
 from domain.ipam.config import AllocationConfig
 from domain.ipam.handle import Handle
 from domain.ipam.pools import Pool
@@ -375,7 +375,7 @@ class DatastoreContract(RecordContract):
             '{"cidr":"10.0.0.68/30","affinity":null,"allocations":[1,null,null,null],"unallocated":[1,2,3],"attributes":[{}]}',
         )
         assert store.list(Blocks(4), SOON) == (good,)
-        with pytest.raises(BadRecord, match=r"record BlockKey\(cidr=10.0.0.68/30\) is corrupt: allocations\[0\] is 1"):
+        with pytest.raises(BadRecord, match=r"record ipamblock 10-0-0-68-30 is corrupt: allocations\[0\] is 1"):
             store.get(bad, SOON)
 
     def test_a_corrupt_record_can_be_deleted(self, store):
@@ -396,6 +396,35 @@ class DatastoreContract(RecordContract):
             "the record must be an object, not a list"
         }
         assert all(one.fault for one in told)
+
+    def test_corrupt_records_of_one_listing_only(self, store):
+        self.put_text(store, "/calico/ipam/v2/handle/h2", "<html>")
+        self.put_text(store, "/calico/resources/v3/projectcalico.org/nodes/node-a", "[]")
+        self.put_text(store, "/calico/resources/v3/projectcalico.org/workloadendpoints/a/e", "[]")
+        assert [one.key for one in store.unreadable(SOON, Nodes())] == [NodeKey("node-a")]
+        assert [one.key for one in store.unreadable(SOON, WorkloadEndpoints("a"))] == [WorkloadEndpointKey("a", "e")]
+        assert store.unreadable(SOON, WorkloadEndpoints("b")) == ()
+        assert store.unreadable(SOON, Blocks()) == ()
+
+    def test_a_corrupt_record_can_be_replaced_under_its_revision(self, store):
+        """With what still makes sense of a block; somebody who was faster wins."""
+        self.put_text(
+            store,
+            "/calico/ipam/v2/assignment/ipv4/block/10.0.0.64-30",
+            '{"cidr":"10.0.0.64/30","affinity":"host:n","allocations":[1,0,null,null],"attributes":[{"handle_id":"h"}],'
+            '"unallocated":[2,2],"sequenceNumber":7}',
+        )
+        (bad,) = store.unreadable(SOON)
+        assert bad.text.startswith('{"cidr":')
+        assert (bad.salvage.affinity, bad.salvage.sequence) == ("host:n", 7)
+        assert [bad.salvage.holder(ordinal) for ordinal in range(4)] == [None, Attribute("h", {}), None, None]
+        assert bad.salvage.is_consistent()
+        stored = store.update(bad.key, bad.salvage, bad.revision, SOON)
+        assert store.get(BlockKey(V4_BLOCK), SOON) == stored
+        with pytest.raises(Conflict):
+            store.update(bad.key, bad.salvage, bad.revision, SOON)
+        with pytest.raises(Conflict):
+            store.delete(bad.key, bad.revision, SOON)
 
     def test_keys_that_do_not_parse_are_left_out_of_lists(self, store):
         self.put_text(store, "/calico/ipam/v2/assignment/ipv4/block/nonsense", "{}")

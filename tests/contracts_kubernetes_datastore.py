@@ -43,6 +43,7 @@ from ports.datastore import (
     IPReservationKey,
     IPReservations,
     NodeKey,
+    Profiles,
 )
 from ports.errors import AlreadyExists, Conflict, Refused
 
@@ -157,7 +158,7 @@ class KubernetesDatastoreContract(OnKubernetes, RecordContract):
         held = store.create(HandleKey("net1.C1"), Handle({}), SOON)
         with pytest.raises(AlreadyExists):
             store.create(HandleKey("net1.c1"), Handle({}), SOON)
-        with pytest.raises(BadRecord, match=r"it describes IPAMHandleKey\(id=net1.C1\)"):
+        with pytest.raises(BadRecord, match=r"it describes ipamhandle net1.C1"):
             store.get(HandleKey("net1.c1"), SOON)
         assert store.get(HandleKey("net1.C1"), SOON) == held
 
@@ -285,9 +286,9 @@ class KubernetesDatastoreContract(OnKubernetes, RecordContract):
         """K03."""
         good = store.create(BlockKey(V4_BLOCK), empty_block(V4_BLOCK), SOON)
         assert store.list(Blocks(4), SOON) == (good,)
-        with pytest.raises(BadRecord, match=r"record BlockKey\(cidr=10.0.0.68/30\) is corrupt: allocations\[0\] is 1"):
+        with pytest.raises(BadRecord, match=r"record ipamblock 10-0-0-68-30 is corrupt: allocations\[0\] is 1"):
             store.get(corrupt[0], SOON)
-        with pytest.raises(BadRecord, match=r"10\.0\.0\.76/30"):
+        with pytest.raises(BadRecord, match=r"describes ipamblock 10-0-0-76-30"):
             store.get(corrupt[1], SOON)
 
     def test_a_corrupt_record_can_be_deleted(self, store, corrupt):
@@ -297,9 +298,31 @@ class KubernetesDatastoreContract(OnKubernetes, RecordContract):
     def test_corrupt_records_are_told_with_their_faults(self, store, corrupt):
         store.create(HandleKey("h"), Handle({}), SOON)
         told = store.unreadable(SOON)
-        assert len(told) == 2
-        assert told[0].key == corrupt[0]
+        assert [one.key for one in told] == corrupt
         assert "10-0-0-72-30" in told[1].fault
+        assert store.unreadable(SOON, Blocks()) == told
+        assert store.unreadable(SOON, Handles()) == store.unreadable(SOON, Profiles()) == ()
+
+    def test_a_corrupt_record_can_be_replaced_under_its_revision(self, store, corrupt):
+        """With what still makes sense of it: nothing, where it describes another block."""
+        bad, wrong = store.unreadable(SOON)
+        assert (bad.salvage.affinity, bad.salvage.is_consistent()) == ("host:node-a", True)
+        assert wrong.salvage.affinity is None
+        stored = store.update(bad.key, bad.salvage, bad.revision, SOON)
+        assert store.get(corrupt[0], SOON).record == stored.record == bad.salvage
+        with pytest.raises(Conflict):
+            store.update(bad.key, bad.salvage, bad.revision, SOON)
+        store.delete(wrong.key, wrong.revision, SOON)
+        assert store.unreadable(SOON) == ()
+
+    def test_a_handle_that_does_not_say_which_goes_by_its_name(self, store, client, root, group):
+        kind = {"kind": "IPAMHandle", "apiVersion": GROUPS[group]}
+        spec = {"handleID": "net1.other", "block": {"10.0.0.64/30": 1}, "deleted": False}
+        client.create(f"{root}/ipamhandles", {**kind, "metadata": {"name": "net1.c1"}, "spec": spec})
+        (bad,) = store.unreadable(SOON)
+        assert (bad.key, bad.salvage) == (HandleKey("net1.c1"), None)
+        store.update(bad.key, Handle({V4_BLOCK: 1}), bad.revision, SOON)
+        assert store.get(HandleKey("net1.c1"), SOON).record == Handle({V4_BLOCK: 1})
 
     # --- old affinities --------------------------------------------------------------------------------------------
 

@@ -96,8 +96,8 @@ class Meddled(Datastore):
         self._meddle("delete", key)
         self.store.delete(key, replaces, deadline)
 
-    def unreadable(self, deadline):
-        return self.store.unreadable(deadline)
+    def unreadable(self, deadline, listing=None):
+        return self.store.unreadable(deadline, listing)
 
 
 class Library:

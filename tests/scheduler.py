@@ -125,8 +125,8 @@ class _Observed(Datastore):
     def fetch(self, *needs: Need[Any], deadline: Deadline) -> tuple[Any, ...]:
         return self._do(f"fetch {', '.join(map(str, needs))}", lambda: self._store.fetch(*needs, deadline=deadline))
 
-    def unreadable(self, deadline: Deadline) -> tuple[Any, ...]:
-        return self._do("unreadable", lambda: self._store.unreadable(deadline))
+    def unreadable(self, deadline: Deadline, listing: Any = None) -> tuple[Any, ...]:
+        return self._do("unreadable", lambda: self._store.unreadable(deadline, listing))
 
     def create(self, key: Key[Any], record: Any, deadline: Deadline) -> Stored[Any]:
         return self._do(f"create {key}", lambda: self._store.create(key, record, deadline))

@@ -53,8 +53,8 @@ class _Store(Datastore):
     def fetch(self, *needs, deadline):
         return self._outside.step(lambda: self._store.fetch(*needs, deadline=deadline))
 
-    def unreadable(self, deadline):
-        return self._outside.step(lambda: self._store.unreadable(deadline))
+    def unreadable(self, deadline, listing=None):
+        return self._outside.step(lambda: self._store.unreadable(deadline, listing))
 
     def create(self, key, record, deadline):
         return self._outside.step(lambda: self._store.create(key, record, deadline))

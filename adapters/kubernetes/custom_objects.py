@@ -23,6 +23,7 @@ from adapters.records.custom_resources import (
     decode_object,
     encode_object,
     is_deleted,
+    key_named,
     object_path,
     object_revision,
     object_uid,
@@ -122,18 +123,18 @@ class CustomObjects(Family):
             why = f"the server answers a write with something else: {error.fault}"
             raise Unavailable(f"{self._api.where}: {why}") from error
 
-    def unreadable(self, deadline: Deadline) -> tuple[BadText, ...]:
-        """All objects of all kinds that are no records."""
+    def unreadable(self, deadline: Deadline, listing: Need[Any] | None = None) -> tuple[BadText, ...]:
+        """All objects of all kinds, or of a listing's, that are no records."""
         group = self._groups.choose(deadline)
-        collections = [all_of(collection_path(listing, group)) for listing in _LISTINGS]
+        kinds = _LISTINGS if listing is None else (type(listing),)
+        collections = [all_of(collection_path(kind, group)) for kind in kinds]
         faults: list[BadText] = []
         for objects in read_objects(self._api, collections, deadline):
             for value in objects if isinstance(objects, list) else ():
                 try:
                     decode_object(value, group)
                 except BadRecord as error:
-                    key = error.key if isinstance(error.key, Key) else ObjectKey("object", str(value.get("kind")))
-                    faults.append(BadText(key, error.fault))
+                    faults.append(_bad(value, error))
         return tuple(faults)
 
     def upgrade_affinities(self, owner: Owner, deadline: Deadline) -> None:
@@ -209,6 +210,18 @@ class CustomObjects(Family):
         if metadata is None or metadata.created:
             return record
         return record.replace(metadata=metadata.replace(created=rfc3339(self._clock.now())))
+
+
+def _bad(value: Object, error: BadRecord) -> BadText:
+    """An object that does not say which record it is goes by its name, if that says so."""
+    from adapters.records.salvage import salvaged
+
+    key = error.key if isinstance(error.key, Key) else ObjectKey("object", str(value.get("kind")))
+    if isinstance(key, ObjectKey):
+        key = key_named(key) or key
+    return BadText(
+        key, error.fault, dumps(value), object_revision(value), salvaged(key, value.get("spec"), "affinityClaimTime")
+    )
 
 
 def _version(key: Key[Any], revision: Revision) -> str:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from adapters.kubernetes.family import Family
     from domain.ipam.affinity import Owner
     from ports.clock import Clock
-    from ports.datastore import BadText, Key, Need, Revision, Stored
+    from ports.datastore import BadText, Key, Listing, Need, Revision, Stored
     from ports.deadline import Deadline
 
     R = TypeVar("R")
@@ -81,9 +81,13 @@ class KubernetesDatastore(Datastore):
             answers.append(self._family(need).answer(need, mine, deadline))
         return tuple(answers)
 
-    def unreadable(self, deadline: Deadline) -> tuple[BadText, ...]:
+    def unreadable(self, deadline: Deadline, listing: Listing[Any] | None = None) -> tuple[BadText, ...]:
         self._expire(deadline)
-        return self._custom.unreadable(deadline) + self._nodes.unreadable(self._api, deadline)
+        custom = self._family(listing) is self._custom if listing is not None else True
+        found = self._custom.unreadable(deadline, listing) if custom else ()
+        return (
+            found + self._nodes.unreadable(self._api, deadline) if isinstance(listing, (Nodes, type(None))) else found
+        )
 
     def upgrade_affinities(self, owner: Owner, deadline: Deadline) -> None:
         self._expire(deadline)

@@ -20,6 +20,7 @@ from adapters.records.custom_resources import ObjectKey, object_revision
 from adapters.records.kubernetes_nodes import decode_kubernetes_node
 from adapters.records.kubernetes_profiles import namespace_profile, profile_source, service_account_profile
 from adapters.records.profiles import DEFAULT_ALLOW
+from domain.json_text import dumps
 from ports.datastore import BadText, NodeKey, Nodes, ProfileKey, Stored
 from ports.errors import AlreadyExists, Refused
 
@@ -58,7 +59,7 @@ class KubernetesNodes(Family):
                 decode_kubernetes_node(value)
             except BadRecord as error:
                 name = error.key.name if isinstance(error.key, ObjectKey) else ""
-                faults.append(BadText(NodeKey(name), error.fault))
+                faults.append(BadText(NodeKey(name), error.fault, dumps(value), object_revision(value)))
         return tuple(faults)
 
 

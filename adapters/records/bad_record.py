@@ -9,10 +9,12 @@ from ports.errors import Damaged
 
 
 class BadRecord(Damaged, ValueError):
-    """Text: `record <key> is corrupt: <fault>`."""
+    """Text: `record <kind and name> is corrupt: <fault>`."""
 
     def __init__(self, key: object, fault: str) -> None:
-        super().__init__(f"record {key} is corrupt: {fault}")
+        from ports.record_title import record_title
+
+        super().__init__(f"record {record_title(key)} is corrupt: {fault}")
         self.key = key
         self.fault = fault
 

@@ -31,7 +31,8 @@ def _encode_attribute(attribute: Attribute) -> str:
     return object_text(known, attribute.unknown)
 
 
-def _decode_attribute(members: Members) -> Attribute:
+def read_attribute(members: Members) -> Attribute:
+    """Who holds an ordinal, as a record's members describe it."""
     return Attribute(
         handle=members.optional_text("handle_id"),
         secondary=members.labels("secondary"),
@@ -129,7 +130,7 @@ def decode_block(text: str) -> Block:
 def read_block(members: Members, claim_time: str) -> Block:
     """The block that a record's members describe; `claim_time` is the spelling of that member."""
     cidr = Cidr.parse_lenient(members.text("cidr")).network
-    attributes = tuple([_decode_attribute(one) for one in members.objects("attributes")])
+    attributes = tuple([read_attribute(one) for one in members.objects("attributes")])
     allocations = _allocations(members.items("allocations"), cidr.size, len(attributes))
     return Block(
         cidr=cidr,

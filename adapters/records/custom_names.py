@@ -10,6 +10,7 @@ affinity of one name and block (the original has it so).
 from __future__ import annotations
 
 from adapters.records.bad_record import BadName
+from domain.ipam.address import Cidr
 from domain.value import Value
 from ports.datastore import (
     Affinities,
@@ -34,7 +35,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from domain.ipam.address import Cidr
     from domain.ipam.affinity import Owner
     from ports.datastore import Need
 
@@ -152,6 +152,23 @@ def object_name(key: Key[Any]) -> str:
         return _DEFAULT
     name: str = key.name  # type: ignore[attr-defined]  # every other key is that of a v3 resource
     return name.lower()
+
+
+def key_named(found: ObjectKey) -> Key[Any] | None:
+    """The record that an object's name alone stands for; None where that is not certain."""
+    if found.kind == "IPAMHandle":
+        return HandleKey(found.name)
+    if found.kind != "IPAMBlock":
+        return None
+    words = found.name.split("-")
+    for separator in ".:":
+        try:
+            key = BlockKey(Cidr.parse(f"{separator.join(words[:-1])}/{words[-1]}"))
+        except ValueError:
+            continue
+        if object_name(key) == found.name:
+            return key
+    return None
 
 
 def path_segment(key: object, name: str) -> str:

@@ -25,6 +25,7 @@ from adapters.records.custom_names import (
     collection_path,
     hostname_label,
     is_custom,
+    key_named,
     object_name,
     object_path,
     place_of,
@@ -74,6 +75,7 @@ __all__ = [
     "hostname_label",
     "is_custom",
     "is_deleted",
+    "key_named",
     "object_name",
     "object_path",
     "object_revision",
@@ -269,6 +271,12 @@ def decode_object(source: Json, group: str, key: Key[Any] | None = None) -> Stor
     return Stored(found, record, object_revision(value))
 
 
+def _describes(found: Key[Any]) -> str:
+    from ports.record_title import record_title  # only errors need it
+
+    return f"it describes {record_title(found)}"
+
+
 def _found_key(kind: str, name: str, value: Json, wanted: Key[Any] | None) -> Key[Any]:
     """Fault when the object is not what its name says, or not what was asked for."""
     if kind not in _KEYS:
@@ -276,11 +284,11 @@ def _found_key(kind: str, name: str, value: Json, wanted: Key[Any] | None) -> Ke
     spec = value.get("spec") if isinstance(value, dict) else None
     found = _KEYS[kind](name, spec if isinstance(spec, dict) else {})
     if object_name(found) != name.lower():
-        raise Fault(f"its name is {name!r}, but it describes {found}")
+        raise Fault(f"its name is {name!r}, but {_describes(found)}")
     if isinstance(wanted, AllocationConfigKey) and isinstance(found, IPAMConfigurationKey):
         return wanted
     if wanted is not None and found != wanted:
-        raise Fault(f"it describes {found}")
+        raise Fault(_describes(found))
     return found
 
 

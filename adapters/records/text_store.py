@@ -80,18 +80,19 @@ class TextStore(Datastore):
         answers = iter(self.read([span for of_need in spans for span in of_need], deadline))
         return tuple([_answer(need, [next(answers) for _ in of_need]) for need, of_need in zip(needs, spans)])
 
-    def unreadable(self, deadline: Deadline) -> tuple[BadText, ...]:
+    def unreadable(self, deadline: Deadline, listing: Listing[Any] | None = None) -> tuple[BadText, ...]:
         self.expire(deadline)
+        spans = _spans(listing) if listing else [Span(root, is_prefix=True) for root in ROOTS]
         found: list[BadText] = []
-        for rows in self.read([Span(root, is_prefix=True) for root in ROOTS], deadline):
-            for address, text, _ in rows:
+        for rows in self.read(spans, deadline):
+            for address, text, revision in rows:
                 key = parse_key(address)
-                if key is None:
+                if key is None or (listing is not None and not matches(listing, key)):
                     continue
                 try:
                     decode(key, text)
                 except BadRecord as error:
-                    found.append(BadText(key, error.fault))
+                    found.append(_bad(key, error.fault, text, revision))
         return tuple(found)
 
     def create(self, key: Key[R], record: R, deadline: Deadline) -> Stored[R]:
@@ -136,6 +137,12 @@ def _answer(need: Need[Any], found: list[list[Row]]) -> Any:
         return _one(need, found[0])
     assert isinstance(need, Listing)  # noqa: S101 - likewise
     return _many(need, found[0] if len(found) == 1 else sorted([row for rows in found for row in rows]))
+
+
+def _bad(key: Key[Any], fault: str, text: str, revision: Revision) -> BadText:
+    from adapters.records.salvage import salvaged_text
+
+    return BadText(key, fault, text, revision, salvaged_text(key, text))
 
 
 def _one(key: Key[R], rows: list[Row]) -> Stored[R] | None:

@@ -99,8 +99,9 @@ class SqliteDatastore(TextStore):
         address, text = row
 
         def write(connection: Connection) -> Revision:
-            _compare(_revision_at(connection, address), replaces, key)
-            revision = _next_revision(connection)
+            found = _revision_at(connection, address)
+            _compare(found, replaces, key)
+            revision = _next_revision(connection, found)
             connection.execute("UPDATE records SET text = ?, revision = ? WHERE key = ?", (text, revision, address))
             return str(revision)
 
@@ -108,8 +109,9 @@ class SqliteDatastore(TextStore):
 
     def remove(self, key: Key[Any], address: str, replaces: Revision | None, deadline: Deadline) -> None:
         def write(connection: Connection) -> None:
-            _compare(_revision_at(connection, address), replaces, key)
-            _next_revision(connection)
+            found = _revision_at(connection, address)
+            _compare(found, replaces, key)
+            _next_revision(connection, found)
             connection.execute("DELETE FROM records WHERE key = ?", (address,))
 
         self._transact("BEGIN IMMEDIATE", write, deadline)
@@ -186,11 +188,12 @@ def _compare(found: object, replaces: Revision | None, key: Key[Any]) -> None:
         raise Conflict(key)
 
 
-def _next_revision(connection: Connection) -> int:
-    """`Unavailable` where counting on would give one revision twice."""
+def _next_revision(connection: Connection, replaced: object = 0) -> int:
+    """Above the one that is replaced, too, where somebody has set that by hand. Fails if the counter cannot count."""
     found = connection.execute("SELECT revision FROM meta").fetchall()
     if len(found) != 1 or type(found[0][0]) is not int or not 0 <= found[0][0] < _LAST_REVISION:
         raise damaged("its counter of revisions is not one whole number")
-    revision: int = found[0][0] + 1
+    above = replaced if type(replaced) is int and replaced < _LAST_REVISION else 0
+    revision: int = max(found[0][0], above) + 1
     connection.execute("UPDATE meta SET revision = ?", (revision,))
     return revision

@@ -12,7 +12,7 @@ from domain.ipam.audit_addresses import address_findings
 from domain.ipam.audit_blocks import block_findings
 from domain.ipam.audit_handles import handle_findings
 from domain.ipam.audit_host import host_findings
-from domain.ipam.inventory import INFO, LEAK, PROBLEM, Finding
+from domain.ipam.inventory import COLLECT, INFO, LEAK, PROBLEM, Finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from domain.ipam.inventory import Inventory
 
 UNREADABLE, SETTINGS = "record-unreadable", "settings-differ"
+_RESTORE = "restore it from a backup, or delete it if nobody needs what it says"
+_REBUILT = (
+    ("block", "writes anew what it still says and what endpoints prove"),
+    ("handle", "writes anew what blocks hold for it"),
+    ("claim", "writes anew what the block proves"),
+)
 _ORDER = (PROBLEM, LEAK, INFO)
 
 
@@ -50,8 +56,24 @@ def _place(finding: Finding) -> tuple[int, str, int, int, str]:
 
 
 def _unreadable(inventory: Inventory) -> Iterator[Finding]:
-    for record, fault in inventory.unreadable.faults:
-        yield Finding(UNREADABLE, record, fault, "restore it from a backup, or delete it if nobody needs what it says")
+    blind = inventory.unreadable.endpoints
+    for one in inventory.unreadable.records:
+        rebuilt = next((text for own, text in _REBUILT if getattr(one, own)), "")
+        advice = f"{COLLECT}, which sets it aside, with a copy in a file, and {rebuilt}"
+        if rebuilt and blind:
+            advice = f"mend the unreadable endpoint records first; then {advice}"
+        owner, cidr = one.claim or (None, one.block)
+        yield Finding(
+            UNREADABLE,
+            one.record,
+            one.fault,
+            advice if rebuilt else _RESTORE,
+            repairable=bool(rebuilt) and bool(one.revision) and not blind,
+            block=cidr,
+            handle=one.handle,
+            owner=owner,
+            mark=one.revision,
+        )
 
 
 def _settings(inventory: Inventory) -> Iterator[Finding]:

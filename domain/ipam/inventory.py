@@ -34,13 +34,24 @@ class Claim(Value):
     revision: str
 
 
-class Unreadable(Value):
-    """Records that are there and cannot be used: `faults` are (record, what is wrong).
+class Damaged(Value):
+    """A record that is there and cannot be used: its name as operators know it, and what is wrong.
 
-    The others name what the audit must not conclude from their absence.
+    At most one of the last three says which of IPAM's own records it is.
     """
 
-    faults: tuple[tuple[str, str], ...] = ()
+    record: str
+    fault: str
+    revision: str = ""
+    block: Cidr | None = None
+    handle: str = ""
+    claim: tuple[Owner, Cidr] | None = None
+
+
+class Unreadable(Value):
+    """All records that are there and cannot be used, and what the audit must not conclude from their absence."""
+
+    records: tuple[Damaged, ...] = ()
     blocks: frozenset[Cidr] = frozenset()
     handles: frozenset[str] = frozenset()
     claims: frozenset[tuple[Owner, Cidr]] = frozenset()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from domain.ipam.affinity import HOST, VIRTUAL, Owner
 from domain.ipam.audit import audit
 from domain.ipam.config import AllocationConfig
-from domain.ipam.inventory import Claim, Finding, Inventory, Unreadable
+from domain.ipam.inventory import Claim, Damaged, Finding, Inventory, Unreadable
 from domain.usecases.steps.known_machines import known_machines
 from domain.value import Value
 from ports.datastore import (
@@ -27,6 +27,7 @@ from ports.datastore import (
     WorkloadEndpointKey,
     WorkloadEndpoints,
 )
+from ports.record_title import record_title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,10 +87,22 @@ def _claim(stored: Stored[Affinity]) -> Claim:
     return Claim(key.owner, key.cidr, stored.record.state, stored.revision)
 
 
+def _damaged(bad: BadText) -> Damaged:
+    key = bad.key
+    return Damaged(
+        record_title(key),
+        bad.fault,
+        bad.revision,
+        block=key.cidr if isinstance(key, BlockKey) and bad.salvage else None,
+        handle=key.handle if isinstance(key, HandleKey) else "",
+        claim=(key.owner, key.cidr) if isinstance(key, AffinityKey) else None,
+    )
+
+
 def _unreadable(bad: tuple[BadText, ...]) -> Unreadable:
     keys = [one.key for one in bad]
     return Unreadable(
-        faults=tuple([(str(one.key), one.fault) for one in bad]),
+        records=tuple([_damaged(one) for one in bad]),
         blocks=frozenset([key.cidr for key in keys if isinstance(key, BlockKey)]),
         handles=frozenset([key.handle for key in keys if isinstance(key, HandleKey)]),
         claims=frozenset([(key.owner, key.cidr) for key in keys if isinstance(key, AffinityKey)]),

@@ -10,6 +10,7 @@ Invariant: what was found once only is kept. Without `leaked` no address is take
 
 from __future__ import annotations
 
+from domain.ipam.audit import UNREADABLE
 from domain.ipam.audit_addresses import LONGEST_CALL
 from domain.ipam.audit_blocks import VANISHED
 from domain.ipam.errors import IpamError
@@ -25,6 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from domain.usecases.steps.set_aside import Keep
     from domain.usecases.steps.work import Work
     from ports.cluster import Cluster
 
@@ -46,13 +48,15 @@ class Sweep(Value):
     """`grace` is the time in seconds between two looks; `first` an earlier look, made by another run.
 
     With `leaked` addresses of containers, virtual machines and nodes that are gone are released too. `kinds`, if any,
-    are the only kinds of findings to act on.
+    are the only kinds of findings to act on. `keep` makes a copy of a damaged record before something sound is put in
+    its place; without it such records stay.
     """
 
     grace: float = LONGEST_CALL
     leaked: bool = False
     first: Look | None = None
     kinds: frozenset[str] = frozenset()
+    keep: Keep | None = None
 
 
 class Collected(Value):
@@ -64,7 +68,9 @@ class Collected(Value):
 
 
 def collectable(findings: Iterable[Finding], sweep: Sweep) -> tuple[Finding, ...]:
-    """What a sweep would act on, addresses before the blocks that they keep from being given back."""
+    """What a sweep would act on: damaged records first, blocks before what is rebuilt from them; then addresses before
+    the blocks that they keep from being given back.
+    """
     chosen = [
         finding
         for finding in findings
@@ -72,7 +78,13 @@ def collectable(findings: Iterable[Finding], sweep: Sweep) -> tuple[Finding, ...
         and (sweep.leaked or finding.level != LEAK)
         and (not sweep.kinds or finding.kind in sweep.kinds)
     ]
-    return tuple(sorted(chosen, key=lambda finding: finding.address is None))
+    return tuple(sorted(chosen, key=_turn))
+
+
+def _turn(finding: Finding) -> int:
+    if finding.kind != UNREADABLE:
+        return 3 if finding.address is None else 2
+    return 0 if finding.block is not None and finding.owner is None else 1
 
 
 def collect_ipam(work: Work, sweep: Sweep, cluster: Cluster | None = None) -> tuple[Collected, ...]:
@@ -110,7 +122,7 @@ def _look(work: Work, sweep: Sweep, cluster: Cluster | None) -> Look:
 
 def _collect(work: Work, finding: Finding, sweep: Sweep) -> Collected:
     try:
-        done = mend(work, finding, patient=sweep.grace >= LONGEST_CALL)
+        done = mend(work, finding, sweep.keep, patient=sweep.grace >= LONGEST_CALL)
     except (Unavailable, Expired):
         raise
     except StaleRequest as error:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from domain.ipam import audit_addresses, audit_blocks, audit_handles
 from domain.ipam.affinity import PENDING_DELETION
+from domain.ipam.audit import UNREADABLE
 from domain.ipam.audit_addresses import machine_mark
 from domain.ipam.audit_blocks import lost_ordinals
 from domain.ipam.audit_handles import plain
@@ -22,6 +23,7 @@ from domain.usecases.steps.count_handle import settle
 from domain.usecases.steps.free_addresses import Chosen, cooldown_seconds, free_in_block, settled
 from domain.usecases.steps.guarded_write import DELETE, LEAVE, guarded_write, write_once
 from domain.usecases.steps.release_listed import release_listed
+from domain.usecases.steps.set_aside import set_aside
 from ports.datastore import AffinityKey, BlockKey, Blocks, HandleKey
 from ports.errors import AlreadyExists, Conflict, Missing
 
@@ -33,17 +35,21 @@ if TYPE_CHECKING:
     from domain.ipam.block import Block
     from domain.ipam.inventory import Finding
     from domain.usecases.steps.guarded_write import Delete, Leave
+    from domain.usecases.steps.set_aside import Keep
     from domain.usecases.steps.work import Work
     from ports.datastore import Stored
 
 
-def mend(work: Work, finding: Finding, *, patient: bool) -> bool:
+def mend(work: Work, finding: Finding, keep: Keep | None = None, *, patient: bool) -> bool:
     """Whether it is put right now. False: somebody has been at it, so it is no leftover. Raises what the store does.
 
     `patient`: the finding is older than any call lasts. Else a count that is too high by some, but not by all, is
-    left: a call at work may still count it down itself. IpamError if an address is somebody else's by now.
+    left: a call at work may still count it down itself. IpamError if an address is somebody else's by now. `keep`
+    makes copies of damaged records; without it they stay.
     """
     try:
+        if finding.kind == UNREADABLE:
+            return keep is not None and set_aside(work, finding, keep)
         if finding.kind in HANDLE_KINDS:
             return _handle(work, finding, patient=patient)
         return _MENDING[finding.kind](work, finding)

@@ -13,7 +13,7 @@ from domain.usecases.steps.count_handle import lower, settle
 from domain.usecases.steps.free_addresses import Chosen, Freed, free_in_block
 from domain.usecases.steps.locate_block import BlockLocator
 from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, Handles, IPPools
-from ports.errors import Conflict, Missing, PortError
+from ports.errors import Conflict, Missing, PortError, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,7 +100,15 @@ class _Releasing:
             holder = stored.record.holder(ordinal) if stored else None
             name = holder.holder if holder else None
             if name is not None and name not in self._handles:
-                self._handles[name] = self._work.datastore.get(HandleKey(name), self._work.deadline)
+                self._handles[name] = self._read(name)
+
+    def _read(self, handle: str) -> Stored[Handle] | None:
+        """None also for one that cannot be read: the block says who holds what, the handle only counts it."""
+        try:
+            return self._work.datastore.get(HandleKey(handle), self._work.deadline)
+        except Refused as error:
+            self._work.log.warning("Leaving a handle as it is that cannot be read", handle=handle, error=error)
+            return None
 
     def _count_down(self, handle: str | None, cidr: Cidr, freed: Freed) -> None:
         if handle is None:  # an allocation that was made without one

@@ -60,8 +60,9 @@ COMMANDS = [
 
 
 @pytest.fixture
-def world(capsys):
+def world(capsys, tmp_path, monkeypatch):
     """Every kind of record, with such a text wherever a text may stand."""
+    monkeypatch.chdir(tmp_path)
     node = OneNode()
     name = Metadata(EVIL, "default", labels={EVIL: EVIL}, annotations={EVIL: EVIL})
     attribute = Attribute(EVIL, {"node": EVIL, "pod": EVIL, "namespace": EVIL, EVIL: EVIL, "timestamp": EVIL})

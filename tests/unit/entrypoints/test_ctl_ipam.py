@@ -339,16 +339,16 @@ def test_lines_that_do_not_fit_are_folded_and_other_advice_is_given(damaged):
     out = damaged.unclean("check")
     assert f"  net1.{HEX}4:\n      it counts 1 in {B0}, but no block has an address for it\n" in out
     assert "PROBLEM record-unreadable (1): restore it from a backup" in out
-    assert "WorkloadEndpoint(default/x)" in out
+    assert "workloadendpoint default/x" in out
     assert "      handle net1.c30, node node1, pod prod/web-1\n      since 2026-01-02 03:04:05 UTC\n" in out
 
 
 def test_a_corrupt_record_of_any_kind_is_named(busy):
     """K03."""
     for key_text, name in {
-        "/calico/ipam/v2/assignment/ipv4/block/10.244.0.0-26": f"BlockKey(cidr={B0})",
-        "/calico/ipam/v2/handle/net1.c4": "IPAMHandleKey(id=net1.c4)",
-        "/calico/ipam/v2/host/node1/ipv4/block/10.244.0.0-26": "BlockAffinityKey(cidr=10.244.0.0/26, host=node1",
+        "/calico/ipam/v2/assignment/ipv4/block/10.244.0.0-26": "ipamblock 10-244-0-0-26",
+        "/calico/ipam/v2/handle/net1.c4": "ipamhandle net1.c4",
+        "/calico/ipam/v2/host/node1/ipv4/block/10.244.0.0-26": "blockaffinity node1-10-244-0-0-26",
     }.items():
         whole = busy.datastore.snapshot()
         busy.datastore.load({key_text: '{"cidr":7}'})
@@ -593,3 +593,105 @@ def test_pools_are_shown_whatever_their_ranges(capsys):
     assert "odd, 0 of 1 blocks" in out
     assert "no range" not in out
     assert "[    ]  small, disabled, 0 of 1 blocks" in out
+
+
+# --- damaged records -------------------------------------------------------------------------------------------------
+
+HANDLE, BLOCK = "/calico/ipam/v2/handle/net1.c30", "/calico/ipam/v2/assignment/ipv4/block/10.244.0.0-26"
+
+
+@pytest.fixture
+def torn(damaged, tmp_path, monkeypatch):
+    """The record of a handle that holds an address is half a text."""
+    monkeypatch.chdir(tmp_path)
+    damaged.datastore.load({HANDLE: '{"block":{"10.2'})
+    return damaged
+
+
+def test_show_says_what_it_leaves_out(torn):
+    for more in ([], ["--blocks"], ["--ip", "10.244.0.30"], ["-o", "json"], ["--node", NODE]):
+        code, out, err = torn.run("ipam", "show", *more)
+        assert (code, out == "") == (1, False)
+        assert err == (
+            "Warning: ipamhandle net1.c30 cannot be read and is left out: unexpected end of JSON input; "
+            "`tortie ipam check` says what to do\n"
+        )
+
+
+def test_get_says_what_it_leaves_out(torn):
+    torn.datastore.load({"/calico/resources/v3/projectcalico.org/ippools/p": "[]"})
+    for more in ([], ["-o", "json"], ["-o", "wide"]):
+        code, out, err = torn.run("get", "ippools", *more)
+        assert (code, out == "", err.count("\n")) == (1, False, 1)
+        assert err.startswith("Warning: ippool p cannot be read and is left out: the record must be an object")
+    assert torn.run("get", "nodes")[0::2] == (0, "")
+    told = torn.run("get", "ippool", "p")[2]
+    assert told.startswith("Error: record ippool p is corrupt: the record must be an object, not a list; `tortie ipam")
+
+
+def test_gc_sets_aside_what_cannot_be_read_and_says_where_the_copy_is(torn, tmp_path):
+    out = torn.unclean("check")
+    assert "PROBLEM record-unreadable (1): run `tortie ipam gc --yes`, which sets it aside, with a copy" in out
+    assert "ipamhandle net1.c30: unexpected end of JSON input" in out
+    assert not os.listdir(tmp_path)
+    code, out, err = torn.run("ipam", "gc", "--yes", "--copies", "copies.json")
+    assert (code, err) == (0, "What was set aside is in copies.json\n")
+    assert "1 record-unreadable" in out
+    assert os.stat("copies.json").st_mode & 0o777 == 0o600
+    with open("copies.json", encoding="utf-8") as file:
+        assert [json.loads(line) for line in file] == [
+            {"record": "ipamhandle net1.c30", "fault": "unexpected end of JSON input", "text": '{"block":{"10.2'}
+        ]
+    assert torn.counts()["net1.c30"] == {B0: 1}
+
+
+def test_the_copy_is_a_new_file_or_nothing_is_done(torn, tmp_path):
+    (tmp_path / "there").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    before = torn.datastore.records_text()
+    for name, why in (("there", "File exists"), ("link", "File exists"), ("no/x", "No such file or directory")):
+        torn.clock.advance(100)
+        code, _, err = torn.run("ipam", "gc", "--yes", "--copies", name)
+        assert (code, err) == (1, f"Error: {name}, for copies of damaged records: {why}\n")
+    assert torn.datastore.records_text() == before
+    assert (tmp_path / "there").read_text() == "mine"
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_several_copies_stand_in_one_file(torn, tmp_path):
+    torn.datastore.load({BLOCK: "{"})
+    assert torn.run("ipam", "gc", "--yes", "--grace", "0")[0] == 0
+    (name,) = os.listdir(tmp_path)
+    assert re.fullmatch(r"tortie-set-aside-\d{8}T\d{6}Z\.json", name)
+    assert [json.loads(line)["record"] for line in (tmp_path / name).read_text().splitlines()] == [
+        "ipamblock 10-244-0-0-26",
+        "ipamhandle net1.c30",
+    ]
+
+
+def test_release_of_a_damaged_handle_names_the_way_or_insists(torn, tmp_path):
+    why = torn.failed("release", "--handle", "net1.c30")
+    assert why.startswith(
+        "ipamhandle net1.c30 is damaged: unexpected end of JSON input; run `tortie ipam gc --yes`, or"
+    )
+    code, out, err = torn.run("ipam", "release", "--handle", "net1.c30", "--force", "--copies", "kept")
+    assert (code, err) == (0, "What was set aside is in kept\n")
+    assert out == "Successfully released IP address 10.244.0.30\nSuccessfully released handle net1.c30\n"
+    assert torn.holders()["10.244.0.30"] is None  # it is cooling down
+    assert "net1.c30" not in torn.counts()
+    assert "record-unreadable" not in torn.unclean("check")
+
+
+def test_release_of_an_address_needs_no_handle(torn):
+    assert torn.done("release", "--ip", "10.244.0.30") == "Successfully released IP address 10.244.0.30\n"
+    assert torn.holders()["10.244.0.30"] is None  # it is cooling down
+    assert torn.run("ipam", "gc", "--yes", "--grace", "0")[0] == 0
+    assert "net1.c30" not in torn.counts()
+
+
+def test_release_from_a_damaged_block_names_it(torn):
+    torn.datastore.load({BLOCK: "{"})
+    code, out, err = torn.run("ipam", "release", "--ip", "10.244.0.30", "--force")
+    assert (code, out) == (1, "")
+    assert err.startswith("Error: record ipamblock 10-244-0-0-26 is corrupt: ")
+    assert err.endswith("; `tortie ipam check` says what to do\n")

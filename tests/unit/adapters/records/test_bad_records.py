@@ -81,7 +81,7 @@ def block_text(**changes):
 def test_a_block_that_must_not_be_used_is_named_with_its_fault(changes, fault):
     with pytest.raises(BadRecord) as caught:
         decode(KEY, block_text(**changes))
-    assert str(caught.value) == f"record BlockKey(cidr=10.0.0.0/30) is corrupt: {fault}"
+    assert str(caught.value) == f"record ipamblock 10-0-0-0-30 is corrupt: {fault}"
     assert isinstance(caught.value, Refused)
     assert isinstance(caught.value, ValueError)
 

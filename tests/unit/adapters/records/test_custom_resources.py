@@ -384,7 +384,7 @@ def test_an_empty_annotation_reads(annotation):
 
 @pytest.mark.parametrize("annotation", ["", "{", "[]", '{"labels":[]}', '{"labels":{"a":1}}'])
 def test_an_annotation_that_is_no_metadata_makes_the_object_unusable(annotation):
-    with pytest.raises(BadRecord, match=r"^record IPPool\(p\) is corrupt: .*projectcalico.org/metadata"):
+    with pytest.raises(BadRecord, match=r"^record ippool p is corrupt: .*projectcalico.org/metadata"):
         decode_object(pool_object(annotation), V1)
 
 
@@ -496,22 +496,22 @@ def test_large_sequence_numbers_stay_exact():
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        (block_object(unallocated=[0, 1, 2, 3]), "BlockKey(cidr=10.0.0.0/30) is corrupt: unallocated lists ordinal 0"),
-        (block_object(allocations=[0]), "BlockKey(cidr=10.0.0.0/30) is corrupt: allocations has 1 entries"),
-        (block_object(cidr="10.0.0.4/30"), "IPAMBlock(10-0-0-0-30) is corrupt: its name is '10-0-0-0-30', but it"),
-        (block_object(cidr="x"), "IPAMBlock(10-0-0-0-30) is corrupt: invalid IP address: x"),
+        (block_object(unallocated=[0, 1, 2, 3]), "ipamblock 10-0-0-0-30 is corrupt: unallocated lists ordinal 0"),
+        (block_object(allocations=[0]), "ipamblock 10-0-0-0-30 is corrupt: allocations has 1 entries"),
+        (block_object(cidr="10.0.0.4/30"), "ipamblock 10-0-0-0-30 is corrupt: its name is '10-0-0-0-30', but it"),
+        (block_object(cidr="x"), "ipamblock 10-0-0-0-30 is corrupt: invalid IP address: x"),
         (
             block_object(affinityClaimTime="yesterday"),
-            "BlockKey(cidr=10.0.0.0/30) is corrupt: spec.affinityClaimTime is ",
+            "ipamblock 10-0-0-0-30 is corrupt: spec.affinityClaimTime is ",
         ),
-        (block_object(cidr=...), "IPAMBlock(10-0-0-0-30) is corrupt: spec.cidr must be a string that is not empty"),
-        (affinity_object(node=""), "BlockAffinity(n-10-0-0-0-30) is corrupt: spec.node must be a string"),
-        (affinity_object(node="m"), "BlockAffinity(n-10-0-0-0-30) is corrupt: its name is 'n-10-0-0-0-30', but it"),
-        (affinity_object(deleted="maybe"), "affinityType=host) is corrupt: deleted must be a boolean"),
-        (affinity_object(type=7), "BlockAffinity(n-10-0-0-0-30) is corrupt: spec.type must be a string"),
-        ({"kind": "IPAMHandle", "metadata": {"name": "h"}, "spec": {"block": []}}, "IPAMHandleKey(id=h) is corrupt"),
-        ({"kind": "IPPool", "metadata": {"name": "p"}, "spec": []}, "IPPool(p) is corrupt: spec must be an object"),
-        ({"kind": "Pod", "metadata": {"name": "p"}}, "Pod(p) is corrupt: kind 'Pod' is none of ours"),
+        (block_object(cidr=...), "ipamblock 10-0-0-0-30 is corrupt: spec.cidr must be a string that is not empty"),
+        (affinity_object(node=""), "blockaffinity n-10-0-0-0-30 is corrupt: spec.node must be a string"),
+        (affinity_object(node="m"), "blockaffinity n-10-0-0-0-30 is corrupt: its name is 'n-10-0-0-0-30', but it"),
+        (affinity_object(deleted="maybe"), "blockaffinity n-10-0-0-0-30 is corrupt: deleted must be a boolean"),
+        (affinity_object(type=7), "blockaffinity n-10-0-0-0-30 is corrupt: spec.type must be a string"),
+        ({"kind": "IPAMHandle", "metadata": {"name": "h"}, "spec": {"block": []}}, "ipamhandle h is corrupt"),
+        ({"kind": "IPPool", "metadata": {"name": "p"}, "spec": []}, "ippool p is corrupt: spec must be an object"),
+        ({"kind": "Pod", "metadata": {"name": "p"}}, "pod p is corrupt: kind 'Pod' is none of ours"),
         ({"kind": "IPPool", "metadata": []}, "record of an unknown kind is corrupt: metadata must be an object"),
         ("{", "record of an unknown kind is corrupt: unexpected end of JSON input"),
         ([], "record of an unknown kind is corrupt: the record must be an object"),
@@ -530,12 +530,12 @@ def test_an_object_that_answers_for_another_is_refused(wanted):
     with pytest.raises(BadRecord) as caught:
         decode_object(block_object(), V1, wanted)
     assert caught.value.key == wanted
-    assert caught.value.fault == "it describes BlockKey(cidr=10.0.0.0/30)"
+    assert caught.value.fault == "it describes ipamblock 10-0-0-0-30"
 
 
 def test_a_virtual_owners_affinity_is_not_taken_for_the_hosts():
     """DATASTORE D.5: the name does not tell them apart, the spec does."""
-    with pytest.raises(BadRecord, match=r"it describes BlockAffinityKey.*affinityType=virtual"):
+    with pytest.raises(BadRecord, match=r"it describes blockaffinity n-10-0-0-0-30 \(virtual\)"):
         decode_object(affinity_object(type="virtual"), V1, AffinityKey(Owner("host", "n"), CIDR))
 
 

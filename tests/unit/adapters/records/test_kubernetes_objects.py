@@ -138,7 +138,7 @@ def test_a_pod_of_another_shape_is_named_with_its_fault(path, value, fault):
     """K03."""
     with pytest.raises(BadRecord) as caught:
         decode_pod(changed(POD, *path, to=value))
-    assert str(caught.value) == f"record Pod(default/web-0) is corrupt: {fault}"
+    assert str(caught.value) == f"record pod default/web-0 is corrupt: {fault}"
 
 
 @pytest.mark.parametrize("source", ["", "<html>", "[]", "null", '{"metadata":7}'])
@@ -368,7 +368,7 @@ def test_a_node_may_have_no_labels_of_calicos(text):
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"a":1}', "7"])
 def test_a_node_whose_label_annotation_cannot_be_read_is_a_bad_record(text):
-    with pytest.raises(BadRecord, match=r"^record Node\(node1\) is corrupt: .*projectcalico.org/labels"):
+    with pytest.raises(BadRecord, match=r"^record node node1 is corrupt: .*projectcalico.org/labels"):
         decode_kubernetes_node(node_object({"labels": text}))
 
 
