@@ -11,9 +11,9 @@ from domain.ipam.pools import pool_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
-    from domain.ipam.address import Cidr
+    from domain.ipam.address import Address, Cidr
     from domain.ipam.block import Block
     from domain.ipam.inventory import Claim, Inventory
 
@@ -27,11 +27,12 @@ NO_POOL, DISABLED_POOL = "block-outside-pools", "block-in-disabled-pool"
 
 def block_findings(inventory: Inventory) -> Iterator[Finding]:
     yield from _claims(inventory)
+    used = frozenset([address for endpoint in inventory.endpoints for address in endpoint.addresses])
     claimed = {(claim.owner, claim.cidr) for claim in inventory.claims} | inventory.unreadable.claims
     for cidr, (block, revision) in inventory.blocks.items():
         yield from _ownership(inventory, block, revision, has_claim=(_owner(block), cidr) in claimed)
         yield from _home(inventory, cidr)
-        yield from _lost(block, revision)
+        yield from _lost(block, revision, used)
     yield from _overlaps(inventory)
 
 
@@ -134,8 +135,8 @@ def _home(inventory: Inventory, cidr: Cidr) -> Iterator[Finding]:
         yield Finding(DISABLED_POOL, str(cidr), reason, "enable the pool, or delete the workloads", INFO, block=cidr)
 
 
-def _lost(block: Block, revision: str) -> Iterator[Finding]:
-    lost = lost_ordinals(block)
+def _lost(block: Block, revision: str, used: Container[Address]) -> Iterator[Finding]:
+    lost = lost_ordinals(block, used)
     if lost:
         shown = ", ".join([str(block.cidr.at(ordinal)) for ordinal in lost[:3]]) + (", …" if len(lost) > 3 else "")
         yield Finding(
@@ -149,10 +150,14 @@ def _lost(block: Block, revision: str) -> Iterator[Finding]:
         )
 
 
-def lost_ordinals(block: Block) -> tuple[int, ...]:
-    """Ordinals that nobody holds and that are not in the queue of free ones either."""
+def lost_ordinals(block: Block, used: Container[Address]) -> tuple[int, ...]:
+    """Ordinals that nobody holds and that are not in the queue of free ones either, where they belong.
+
+    Not those whose addresses are `used` by endpoints: free, they would be given out a second time.
+    """
     free = set(block.unallocated)
-    return tuple(ordinal for ordinal, index in enumerate(block.allocations) if index is None and ordinal not in free)
+    missing = [ordinal for ordinal, index in enumerate(block.allocations) if index is None and ordinal not in free]
+    return tuple(ordinal for ordinal in missing if block.cidr.at(ordinal) not in used)
 
 
 def _overlaps(inventory: Inventory) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ from domain.usecases.steps.free_addresses import Chosen, cooldown_seconds, free_
 from domain.usecases.steps.guarded_write import DELETE, LEAVE, guarded_write, write_once
 from domain.usecases.steps.release_listed import release_listed
 from domain.usecases.steps.set_aside import set_aside
-from ports.datastore import AffinityKey, BlockKey, Blocks, HandleKey
+from ports.datastore import AffinityKey, BlockKey, Blocks, HandleKey, WorkloadEndpoints
 from ports.errors import AlreadyExists, Conflict, Missing
 
 TYPE_CHECKING = False
@@ -159,9 +159,11 @@ def _collected(work: Work, finding: Finding) -> Stored[Block] | None:
 
 def _find_lost(work: Work, finding: Finding) -> bool:
     assert finding.block is not None  # noqa: S101 - such findings name a block
+    endpoints = work.datastore.list(WorkloadEndpoints(), work.deadline)
+    used = frozenset([address for one in endpoints for address in one.record.addresses])
 
     def found(block: Block | None) -> Block | Delete | Leave:
-        lost = lost_ordinals(block) if block else ()
+        lost = lost_ordinals(block, used) if block else ()
         if block is None or not lost:
             return LEAVE
         return settled(block, block.replace(unallocated=(*block.unallocated, *lost)))

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
-    from domain.ipam.address import Cidr
     from domain.ipam.block import Block
     from domain.ipam.inventory import Finding
     from domain.usecases.steps.guarded_write import Leave
@@ -57,8 +56,7 @@ def _key(finding: Finding) -> BlockKey | HandleKey | AffinityKey:
 
 def _block(work: Work, bad: BadText, keep: Keep) -> bool:
     """Handles count its addresses before it holds them, as everywhere."""
-    if bad.salvage is None:
-        return False
+    assert bad.salvage is not None  # noqa: S101 - the finding is about a block that can be
     block = rebuilt_block(take_inventory(work), bad.salvage)
     for handle in dict.fromkeys([one.holder for one in block.attributes if one.holder and not one.is_hosts_own]):
         _count(work, handle, block)
@@ -88,11 +86,8 @@ def _count(work: Work, handle: str, block: Block) -> None:
 
 def _handle(work: Work, key: HandleKey) -> Handle | None:
     """What the blocks hold for it."""
-    counts: dict[Cidr, int] = {}
-    for stored in work.datastore.list(Blocks(), work.deadline):
-        held = len(stored.record.held_by(key.handle))
-        if held:
-            counts[stored.record.cidr] = held
+    blocks = [one.record for one in work.datastore.list(Blocks(), work.deadline)]
+    counts = {block.cidr: len(block.held_by(key.handle)) for block in blocks if block.held_by(key.handle)}
     return Handle(counts) if counts else None
 
 

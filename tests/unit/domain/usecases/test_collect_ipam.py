@@ -11,11 +11,21 @@ from domain.ipam.config import AllocationConfig
 from domain.ipam.handle import Handle
 from domain.ipam.inventory import PROBLEM, Finding
 from domain.ipam.stale import StaleRequest
+from domain.resource import Metadata
 from domain.usecases.check_ipam import check_ipam
 from domain.usecases.collect_ipam import DONE, FAILED, KEPT, Look, Sweep, collect_ipam, collectable
 from domain.usecases.steps.mend import mend
+from domain.workload.endpoint import WorkloadEndpoint
 from one_node import NODE, OneNode
-from ports.datastore import AffinityKey, AllocationConfigKey, BlockKey, Blocks, HandleKey, Handles
+from ports.datastore import (
+    AffinityKey,
+    AllocationConfigKey,
+    BlockKey,
+    Blocks,
+    HandleKey,
+    Handles,
+    WorkloadEndpointKey,
+)
 from ports.errors import Refused, Unavailable
 
 B0, B1 = Cidr.parse("10.244.0.0/26"), Cidr.parse("10.244.0.64/26")
@@ -281,6 +291,18 @@ def test_a_block_that_changes_hands_meanwhile_stays(node):
     hold(node, B0, OTHER)
     assert not mend(node.work(), finding, patient=True)
     assert node.blocks() == [str(B0)]
+
+
+def test_an_address_that_an_endpoint_has_is_not_freed(node):
+    """It would be given out a second time."""
+    hold(node, B0)
+    used = Cidr.parse("10.244.0.7/32")
+    endpoint = WorkloadEndpoint(Metadata("e", "default"), node=NODE, container_id="c7", ip_networks=(used,))
+    node.put(WorkloadEndpointKey("default", "e"), endpoint)
+    node.put(BlockKey(B0), node.get(BlockKey(B0)).replace(unallocated=(5, 6, *range(8, 64))))
+    assert sweep(node) == {("block-lost-addresses", str(B0)): DONE}
+    assert set(range(64)) - set(node.get(BlockKey(B0)).unallocated) == {7}
+    assert [one.kind for one in findings(node)] == ["endpoint-address-not-allocated"]
 
 
 def test_addresses_that_are_neither_free_nor_held_are_freed(node):
