@@ -4,7 +4,8 @@ What may be repeated is repeated for a while, so that a server's restart or a ch
 and reads. A write is sent once. When its answer is lost nobody knows whether it has happened, and only those who
 decided on it can find out.
 
-Invariant: nothing is waited for past the deadline, and every error names the endpoint, or all that were tried.
+Invariant: nothing is waited for past the deadline, and every error names the endpoint, or all that were tried. All
+answers that are passed on are of one cluster, and none is older than the one before.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from adapters.etcdv3.endpoint import Endpoint
     from adapters.etcdv3.settings import EtcdSettings
-    from adapters.etcdv3.transport import Open, Range, Transport
+    from adapters.etcdv3.transport import Heard, Open, Range, Transport
     from ports.clock import Clock
     from ports.deadline import Deadline
 
@@ -65,6 +66,7 @@ class Connection:
         self._transport: Transport | None = None
         self._token = ""
         self._reached, self._patience = False, PATIENCE
+        self._known: Heard | None = None
 
     def ask(
         self,
@@ -147,13 +149,28 @@ class Connection:
             self._sign_in(transport, deadline)
         transport.token = self._token
         try:
-            return verb(transport, self._try_seconds(deadline, repeatable=repeatable))
+            return self._heeded(transport, verb(transport, self._try_seconds(deadline, repeatable=repeatable)))
         except TransportError as error:
             if not (self._token and any(text in str(error) for text in _STALE_TOKEN)):
                 raise
         self._sign_in(transport, deadline)
         transport.token = self._token
-        return verb(transport, self._try_seconds(deadline, repeatable=repeatable))
+        return self._heeded(transport, verb(transport, self._try_seconds(deadline, repeatable=repeatable)))
+
+    def _heeded(self, transport: Transport, answer: T) -> T:
+        """The answer, if it is of the cluster that has answered before, and not older than that."""
+        heard, transport.heard = transport.heard, None
+        if heard is None:
+            return answer
+        known = self._known or heard
+        if heard.cluster != known.cluster:
+            what = f"it belongs to cluster {heard.cluster:x}, not to {known.cluster:x} as what was asked before"
+            raise TransportError(UNAVAILABLE, f"{what}: the endpoints must be those of one cluster")
+        if heard.revision < known.revision:
+            what = f"its revision is {heard.revision}, after {known.revision}"
+            raise TransportError(UNAVAILABLE, f"{what}: is this member cut off, or was it restored from a backup?")
+        self._known = heard
+        return answer
 
     def _sign_in(self, transport: Transport, deadline: Deadline) -> None:
         """An etcd without authentication takes everybody, so it is no error to have a password for it."""

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 TXN = "/etcdserverpb.KV/Txn"
 AUTHENTICATE = "/etcdserverpb.Auth/Authenticate"
 _COMPARE, _SUCCESS, _FAILURE = 1, 2, 3  # of TxnRequest
-_RANGE, _PUT, _DELETE = 1, 2, 3  # of RequestOp and ResponseOp
+_LONGEST_TOKEN = 1 << 16  # octets; it goes with each request
+RANGE, PUT, DELETE = 1, 2, 3  # of RequestOp and ResponseOp
 _TARGET_MOD = 2  # of Compare; its result EQUAL and target VERSION are 0
 
 
@@ -29,19 +30,25 @@ class Done(Value):
     rows: tuple[list[Row], ...]
     deleted: int
     """How many keys the last deletion took away."""
+    operations: tuple[int, ...] = ()
+    """RANGE, PUT or DELETE, of each answer."""
+    more: bool = False
+    """Whether one of the lists is only a part."""
+    cluster: int = 0
+    """The cluster's ID."""
 
 
 def get(key: bytes, end: bytes = b"") -> bytes:
     """As an operation of a transaction: one key, or the keys from `key` on and before `end`."""
-    return message(_RANGE, octets(1, key), octets(2, end))
+    return message(RANGE, octets(1, key), octets(2, end))
 
 
 def put(key: bytes, value: bytes) -> bytes:
-    return message(_PUT, octets(1, key), octets(2, value))
+    return message(PUT, octets(1, key), octets(2, value))
 
 
 def delete(key: bytes) -> bytes:
-    return message(_DELETE, octets(1, key))
+    return message(DELETE, octets(1, key))
 
 
 def absent(key: bytes) -> bytes:
@@ -69,37 +76,56 @@ def read_token(answer: bytes) -> str:
     for field, value in fields(answer):
         if field == 2:
             token = bytes(delimited(value))
+    if len(token) > _LONGEST_TOKEN:
+        raise ValueError("a token that is too long")
     return token.decode()
 
 
 def read_done(answer: bytes) -> Done:
     """ValueError for what is no such message."""
-    succeeded, revision, deleted = False, 0, 0
+    succeeded, revision, deleted, cluster, more = False, 0, 0, 0, False
     rows: list[list[Row]] = []
+    operations: list[int] = []
     for field, value in fields(answer):
         if field == 1:
-            revision = _read_revision(delimited(value))
+            cluster, revision = _read_header(delimited(value))
         elif field == 2:
             succeeded = bool(integer(value))
         elif field == 3:
             for kind, result in fields(delimited(value)):
-                if kind == _RANGE:
-                    rows.append(_read_rows(delimited(result)))
-                elif kind == _DELETE:
+                operations.append(kind)
+                if kind == RANGE:
+                    listed, part = _read_rows(delimited(result))
+                    rows.append(listed)
+                    more = more or part
+                elif kind == DELETE:
                     deleted = _read_deleted(delimited(result))
-    return Done(succeeded, revision, tuple(rows), deleted)
+    return Done(succeeded, revision, tuple(rows), deleted, tuple(operations), more, cluster)
 
 
-def _read_revision(header: memoryview) -> int:
-    return next((signed(value) for field, value in fields(header) if field == 3), 0)
+def _read_header(header: memoryview) -> tuple[int, int]:
+    cluster = revision = 0
+    for field, value in fields(header):
+        if field == 1:
+            cluster = integer(value)
+        elif field == 3:
+            revision = signed(value)
+    return cluster, revision
 
 
 def _read_deleted(result: memoryview) -> int:
     return next((signed(value) for field, value in fields(result) if field == 2), 0)
 
 
-def _read_rows(result: memoryview) -> list[Row]:
-    return [_read_row(delimited(value)) for field, value in fields(result) if field == 2]
+def _read_rows(result: memoryview) -> tuple[list[Row], bool]:
+    """The rows, and whether there are more."""
+    rows, more = [], False
+    for field, value in fields(result):
+        if field == 2:
+            rows.append(_read_row(delimited(value)))
+        elif field == 3:
+            more = bool(integer(value))
+    return rows, more
 
 
 def _read_row(pair: memoryview) -> Row:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # gRPC's status numbers, as far as anybody here asks for one by name
 UNKNOWN, INVALID_ARGUMENT, DEADLINE_EXCEEDED, PERMISSION_DENIED = 2, 3, 4, 7
-FAILED_PRECONDITION, UNAVAILABLE, UNAUTHENTICATED = 9, 14, 16
+FAILED_PRECONDITION, INTERNAL, UNAVAILABLE, UNAUTHENTICATED = 9, 13, 14, 16
 
 
 class TransportError(Exception):
@@ -91,11 +91,22 @@ class Outcome(Value):
     revision: int
 
 
+class Heard(Value):
+    """What an answer says of the store as a whole: the ID of its cluster, and its revision."""
+
+    cluster: int
+    revision: int
+
+
 class Transport(ABC):
-    """All verbs raise `TransportError`. `seconds` is how long one may take; `token` goes with each request."""
+    """All verbs raise `TransportError`. `seconds` is how long one may take; `token` goes with each request.
+
+    `heard` is from the last answer that was asked for.
+    """
 
     endpoint: Endpoint
     token: str = ""
+    heard: Heard | None = None
 
     @abstractmethod
     def authenticate(self, user: str, password: str, seconds: float) -> str:

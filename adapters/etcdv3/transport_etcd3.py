@@ -17,8 +17,12 @@ import os
 
 from adapters.etcdv3 import etcdrpc
 from adapters.etcdv3.load_etcd3 import CIPHERS, NO_CIPHER_BEFORE_1_3
-from adapters.etcdv3.transport import DEADLINE_EXCEEDED, Outcome, Transport, TransportError, Untrusted
+from adapters.etcdv3.messages import DELETE, PUT, RANGE, Done, read_token
+from adapters.etcdv3.scrutiny import believed, deletion_result, read_result, write_result
+from adapters.etcdv3.transport import DEADLINE_EXCEEDED, Heard, Outcome, Transport, TransportError, Untrusted
 from adapters.regular_file import read_regular
+from adapters.wire.grpc_call import LONGEST
+from adapters.wire.http2 import MOST
 from adapters.wire.tls import SYSTEM_AUTHORITIES
 
 etcdrpc.install()
@@ -52,7 +56,7 @@ _OPTIONS = (
     ("grpc.enable_retries", 0),
     ("grpc.service_config_disable_resolution", 1),  # else each host name is looked up for TXT records too
     ("grpc.use_local_subchannel_pool", 1),  # else a new channel waits for what an old one to that address waited for
-    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_receive_message_length", MOST),
     ("grpc.max_send_message_length", -1),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
@@ -60,6 +64,7 @@ _OPTIONS = (
     ("grpc.keepalive_timeout_ms", 10_000),
 )
 _SERVERS_DEADLINE = "context deadline exceeded"
+_OPERATIONS = {"response_range": RANGE, "response_put": PUT, "response_delete_range": DELETE}
 _NOT_SENT = "failed to connect to all addresses; last error: "
 _TLS_FAULTS = (  # a word of the library's text, and what an operator has to know
     ("CERTIFICATE_VERIFY_FAILED", "certificate problem: the server's certificate is not signed by the given authority"),
@@ -101,47 +106,46 @@ class Etcd3Transport(Transport):
     def authenticate(self, user: str, password: str, seconds: float) -> str:
         request = etcdrpc.AuthenticateRequest(name=user, password=password)
         stub = etcdrpc.AuthStub(self._client.channel)
-        token: str = self._call(stub.Authenticate, request, seconds, token="").token
-        return token
+        answer = self._call(stub.Authenticate, request, seconds, token="")
+        return believed(lambda: read_token(answer.SerializeToString()))
 
     def read(self, ranges: Sequence[tuple[bytes, bytes]], seconds: float) -> list[list[Row]]:
         wanted = [transactions.Get(first, end or None) for first, end in ranges]
-        answer = self._transact((), wanted, (), seconds)
-        return [[(row.key, row.value, row.mod_revision) for row in one.response_range.kvs] for one in answer.responses]
+        return believed(lambda: read_result(self._transact((), wanted, (), seconds), ranges))
 
     def create(self, key: bytes, value: bytes, seconds: float) -> Outcome:
-        return self._write(transactions.Version(key) == 0, transactions.Put(key, value), seconds)
+        return self._write(key, 0, transactions.Put(key, value), seconds)
 
     def replace(self, key: bytes, value: bytes, revision: int, seconds: float) -> Outcome:
-        return self._write(transactions.Mod(key) == revision, transactions.Put(key, value), seconds)
+        return self._write(key, revision, transactions.Put(key, value), seconds)
 
     def delete(self, key: bytes, revision: int | None, seconds: float) -> Outcome:
         deletion = transactions.Delete(key, prev_kv=True)
         if revision is not None:
-            return self._write(transactions.Mod(key) == revision, deletion, seconds)
-        answer = self._transact((), (deletion,), (), seconds)
-        deleted = answer.responses[0].response_delete_range.deleted > 0
-        return Outcome(deleted, answer.header.revision if deleted else 0)
+            return self._write(key, revision, deletion, seconds, DELETE)
+        return believed(lambda: deletion_result(self._transact((), (deletion,), (), seconds)))
 
     def close(self) -> None:
         with self._withheld():
             self._client.close()
 
-    def _write(self, guard: Any, operation: Any, seconds: float) -> Outcome:
-        answer = self._transact((guard,), (operation,), (transactions.Get(guard.key),), seconds)
-        if answer.succeeded:
-            return Outcome(done=True, revision=answer.header.revision)
-        found = answer.responses[0].response_range.kvs
-        return Outcome(done=False, revision=found[0].mod_revision if found else 0)
+    def _write(self, key: bytes, expected: int, operation: Any, seconds: float, kind: int = PUT) -> Outcome:
+        """If the key is at that revision; 0: if it is not there."""
+        guard = transactions.Mod(key) == expected if expected else transactions.Version(key) == 0
+        otherwise = (transactions.Get(key),)
+        done = self._transact((guard,), (operation,), otherwise, seconds)
+        return believed(lambda: write_result(done, key, expected, kind))
 
-    def _transact(self, guards: Sequence[Any], wanted: Sequence[Any], otherwise: Sequence[Any], seconds: float) -> Any:
+    def _transact(self, guards: Sequence[Any], wanted: Sequence[Any], otherwise: Sequence[Any], seconds: float) -> Done:
         """The whole answer; the package's own `transaction` would leave the revision out."""
         request = etcdrpc.TxnRequest(
             compare=[guard.build_message() for guard in guards],
             success=self._client._ops_to_requests(wanted),
             failure=self._client._ops_to_requests(otherwise),
         )
-        return self._call(self._client.kvstub.Txn, request, seconds, token=self.token)
+        done = _done(self._call(self._client.kvstub.Txn, request, seconds, token=self.token))
+        self.heard = Heard(done.cluster, done.revision)
+        return done
 
     def _call(self, procedure: Any, request: Any, seconds: float, *, token: str) -> Any:
         metadata = (("token", token),) if token else None
@@ -149,6 +153,20 @@ class Etcd3Transport(Transport):
             future = procedure.future(request, timeout=seconds, metadata=metadata)
             _wait(future, seconds + _GRACE, signals)
             return outcome(future)
+
+
+def _done(answer: Any) -> Done:
+    ranges = [one.response_range for one in answer.responses if one.HasField("response_range")]
+    deleted = [one.response_delete_range.deleted for one in answer.responses if one.HasField("response_delete_range")]
+    return Done(
+        answer.succeeded,
+        answer.header.revision,
+        tuple([[(row.key, row.value, row.mod_revision) for row in one.kvs] for one in ranges]),
+        deleted[-1] if deleted else 0,
+        tuple([_OPERATIONS.get(one.WhichOneof("response"), 0) for one in answer.responses]),
+        any(one.more for one in ranges),
+        answer.header.cluster_id,
+    )
 
 
 def _wait(future: Any, seconds: float, signals: Withheld) -> None:
@@ -174,7 +192,7 @@ def outcome(future: Any) -> Any:
 
 def _translated(error: Any) -> TransportError:
     status: int = error.code().value[0]
-    message: str = error.details() or error.code().name.lower().replace("_", " ")
+    message: str = error.details()[:LONGEST] if error.details() else error.code().name.lower().replace("_", " ")
     if _NOT_SENT not in message:
         # The server stops at our deadline, too. It has no status for that, and its answer may be here before ours.
         return TransportError(DEADLINE_EXCEEDED if message == _SERVERS_DEADLINE else status, message)

@@ -13,17 +13,19 @@ from __future__ import annotations
 from time import monotonic
 
 from adapters.etcdv3 import messages
+from adapters.etcdv3.scrutiny import believed, deletion_result, read_result, write_result
 from adapters.etcdv3.transport import (
     DEADLINE_EXCEEDED,
     ONE_KEY,
     UNAVAILABLE,
+    Heard,
     Outcome,
     Transport,
     TransportError,
     Untrusted,
 )
 from adapters.wire import faults
-from adapters.wire.grpc_call import INTERNAL, Channel, StatusFault
+from adapters.wire.grpc_call import Channel, StatusFault
 from adapters.wire.sockets import HEAD_START, connect_tcp
 from adapters.wire.waiting import drive, race
 from domain.value import Value
@@ -83,44 +85,37 @@ class LeanTransport(Transport):
 
     def authenticate(self, user: str, password: str, seconds: float) -> str:
         request = _Request(messages.AUTHENTICATE, messages.credentials(user, password))
-        try:
-            return messages.read_token(self._ask(request, seconds))
-        except ValueError as error:
-            raise _malformed(error) from error
+        return believed(lambda: messages.read_token(self._ask(request, seconds)))
 
     def read(self, ranges: Sequence[Range], seconds: float) -> list[list[Row]]:
-        done = self._transact(_reading(ranges), seconds)
-        if len(done.rows) != len(ranges):
-            raise _malformed("not one list for each range")
-        return list(done.rows)
+        return believed(lambda: read_result(self._transact(_reading(ranges), seconds), ranges))
 
     def create(self, key: bytes, value: bytes, seconds: float) -> Outcome:
-        return self._write(key, messages.absent(key), messages.put(key, value), seconds)
+        return self._write(key, 0, messages.put(key, value), seconds)
 
     def replace(self, key: bytes, value: bytes, revision: int, seconds: float) -> Outcome:
-        return self._write(key, messages.unchanged(key, revision), messages.put(key, value), seconds)
+        return self._write(key, revision, messages.put(key, value), seconds)
 
     def delete(self, key: bytes, revision: int | None, seconds: float) -> Outcome:
         if revision is not None:
-            return self._write(key, messages.unchanged(key, revision), messages.delete(key), seconds)
-        done = self._transact(messages.transaction((), (messages.delete(key),)), seconds)
-        return Outcome(done.deleted > 0, done.revision if done.deleted else 0)
+            return self._write(key, revision, messages.delete(key), seconds, messages.DELETE)
+        deletion = messages.transaction((), (messages.delete(key),))
+        return believed(lambda: deletion_result(self._transact(deletion, seconds)))
 
     def close(self) -> None:
         self._channel.close()
 
-    def _write(self, key: bytes, guard: bytes, operation: bytes, seconds: float) -> Outcome:
-        done = self._transact(messages.transaction((guard,), (operation,), (messages.get(key),)), seconds)
-        if done.succeeded:
-            return Outcome(done=True, revision=done.revision)
-        found = done.rows[0] if done.rows else []
-        return Outcome(done=False, revision=found[0][2] if found else 0)
+    def _write(self, key: bytes, expected: int, operation: bytes, seconds: float, kind: int = messages.PUT) -> Outcome:
+        """If the key is at that revision; 0: if it is not there."""
+        guard = messages.unchanged(key, expected) if expected else messages.absent(key)
+        written = messages.transaction((guard,), (operation,), (messages.get(key),))
+        return believed(lambda: write_result(self._transact(written, seconds), key, expected, kind))
 
     def _transact(self, message: bytes, seconds: float) -> messages.Done:
-        try:
-            return messages.read_done(self._ask(_Request(messages.TXN, message, self.token), seconds))
-        except ValueError as error:
-            raise _malformed(error) from error
+        """ValueError for an answer that is no message."""
+        done = messages.read_done(self._ask(_Request(messages.TXN, message, self.token), seconds))
+        self.heard = Heard(done.cluster, done.revision)
+        return done
 
     def _ask(self, request: _Request, seconds: float) -> bytes:
         ends = monotonic() + seconds
@@ -208,7 +203,3 @@ def _failure(endpoints: Sequence[Endpoint], reasons: Sequence[faults.Fault]) -> 
     if all(isinstance(reason, faults.Untrusted) for reason in reasons):
         return Untrusted(text)
     return TransportError(UNAVAILABLE, text, harmless=True)
-
-
-def _malformed(reason: object) -> TransportError:
-    return TransportError(INTERNAL, f"the server's answer is not a message of etcd's: {reason}")

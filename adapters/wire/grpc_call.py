@@ -39,6 +39,7 @@ _OF_RESET = {
     ENHANCE_YOUR_CALM: RESOURCE_EXHAUSTED,
 }
 _HEX = frozenset(b"0123456789abcdefABCDEF")
+LONGEST = 2000  # octets of a server's own text that are passed on
 _MOST_DIGITS = 10**8  # a time-out has fewer
 
 
@@ -127,7 +128,7 @@ def _require_success(exchange: Exchange) -> None:
     if status is None:
         raise StatusFault(UNKNOWN, "the server has sent no status")
     if status:
-        raise StatusFault(status, _unescaped(_value(exchange.trailers, b"grpc-message") or b""))
+        raise StatusFault(status, _unescaped((_value(exchange.trailers, b"grpc-message") or b"")[:LONGEST]))
 
 
 def _only_message(exchange: Exchange) -> bytes:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from adapters.wire.hpack import Field
 
-MOST = 1 << 30  # octets of one answer
+MOST = 1 << 28  # octets of one answer
 NO_ERROR, PROTOCOL_ERROR, REFUSED_STREAM, CANCEL, ENHANCE_YOUR_CALM = 0, 1, 7, 8, 11
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -30,6 +30,7 @@ _DEFAULT_WINDOW, _LARGEST_WINDOW = 65535, 2**31 - 1
 _DEFAULT_FRAME, _LARGEST_FRAME = 16384, 2**24 - 1
 _WINDOW = 1 << 30  # octets that the other side may send before it hears of us
 _CREDIT_AFTER = 1 << 20  # octets that we wait for before it does
+_LONGEST_REASON = 500  # octets of a server's own text that are passed on
 _LONGEST_BLOCK = 1 << 18  # octets of one block of header fields
 _NOT_HTTP2 = "the server does not speak HTTP/2 there; is https meant instead of http?"
 
@@ -211,7 +212,7 @@ class Http2:
     def _read_goaway(self, _flags: int, _stream: int, payload: bytes) -> None:
         """An exchange that the server has begun to look at goes on."""
         last = int.from_bytes(payload[:4], "big") & _LARGEST_WINDOW
-        reason = payload[8:].decode("utf-8", "replace").strip()
+        reason = payload[8:_LONGEST_REASON].decode("utf-8", "replace").strip()
         self.leaving = f"the server ends the connection{': ' + reason if reason.isprintable() and reason else ''}"
         if last < self._exchange.number and not self._exchange.ended:
             self._exchange.code = int.from_bytes(payload[4:8], "big")

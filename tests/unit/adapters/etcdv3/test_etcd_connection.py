@@ -38,6 +38,7 @@ class Played:
         self.closed = 0
         self.endpoint = A
         self.token = ""
+        self.heard = None
 
     def open(self, endpoints, tls, seconds, question):
         self.opened.append(endpoints)

@@ -123,6 +123,10 @@ def test_messages_are_percent_encoded_utf_8(written, text):
     assert str(refused(refusal(1, 2, written))) == text
 
 
+def test_no_more_of_a_servers_text_is_passed_on_than_anybody_reads():
+    assert str(refused(refusal(1, 2, b"x" * 10_000))) == "x" * 2000
+
+
 @given(st.text(max_size=40))
 def test_every_text_survives_its_encoding(text):
     encoded = "".join(

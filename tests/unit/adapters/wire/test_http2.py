@@ -254,6 +254,12 @@ def test_a_server_that_leaves_says_what_it_still_looks_at(last, ended):
         assert not exchange.untouched
 
 
+def test_no_more_of_a_leaving_servers_words_is_kept_than_anybody_reads():
+    http2, _ = asked()
+    http2.feed(frame(GOAWAY, 0, 0, number(1) + number(0) + b"x" * 10_000))
+    assert len(http2.leaving) < 600
+
+
 def test_a_leaving_servers_words_are_shown_only_if_they_are_words():
     http2, _ = asked()
     http2.feed(frame(GOAWAY, 0, 0, number(1) + number(0) + b"\x1b[2J"))

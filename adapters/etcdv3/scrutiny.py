@@ -1,0 +1,88 @@
+"""Whether the answer to a transaction can be true: it has the shape of what was asked, and does not contradict itself.
+
+A member that is broken, or something that answers in its place, may send rows that nobody asked for, or say that a
+write has happened and show that it has not. Whoever believed it would act on somebody else's record.
+
+Invariant: pure. What is returned is about the keys that were asked for; everything else is ValueError, which says what
+is wrong with the answer.
+"""
+
+from __future__ import annotations
+
+from adapters.etcdv3.messages import DELETE, PUT, RANGE
+from adapters.etcdv3.transport import INTERNAL, Outcome, TransportError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar
+
+    from adapters.etcdv3.messages import Done
+    from adapters.etcdv3.transport import Range, Row
+
+    T = TypeVar("T")
+
+_TO_THE_LAST = b"\0"  # as the end of a range
+_NO_REVISION = "a revision that no store has"
+
+
+def believed(read: Callable[[], T]) -> T:
+    """What it reads out of an answer; TransportError if it raises ValueError."""
+    try:
+        return read()
+    except ValueError as error:
+        raise TransportError(INTERNAL, f"the server's answer is not a message of etcd's: {error}") from error
+
+
+def read_result(done: Done, ranges: Sequence[Range]) -> list[list[Row]]:
+    """Of a transaction that reads these ranges."""
+    if not done.succeeded or done.operations != (RANGE,) * len(ranges):
+        raise ValueError("not one list for each range")
+    if done.revision <= 0:
+        raise ValueError(_NO_REVISION)
+    if done.more:
+        raise ValueError("a part of a list where the whole was asked for")
+    for wanted, rows in zip(ranges, done.rows):
+        _require(rows, wanted, done.revision)
+    return list(done.rows)
+
+
+def write_result(done: Done, key: bytes, expected: int, operation: int = PUT) -> Outcome:
+    """Of a transaction that puts or deletes a key if it is at a revision (0: if it is not there), else reads it."""
+    if done.revision <= 0:
+        raise ValueError(_NO_REVISION)
+    if done.succeeded:
+        if done.operations != (operation,) or (operation == DELETE and done.deleted != 1):
+            raise ValueError("it says that a write has happened, and shows none")
+        if done.revision <= expected:
+            raise ValueError(_NO_REVISION)
+        return Outcome(done=True, revision=done.revision)
+    if done.operations != (RANGE,) or done.more:
+        raise ValueError("not what is there instead")
+    (rows,) = done.rows
+    _require(rows, (key, b""), done.revision)
+    found = rows[0][2] if rows else 0
+    if found == expected:
+        raise ValueError("it refuses a write whose condition holds")
+    return Outcome(done=False, revision=found)
+
+
+def deletion_result(done: Done) -> Outcome:
+    """Of a transaction that deletes a key whatever its revision."""
+    if not done.succeeded or done.operations != (DELETE,) or done.deleted not in (0, 1) or done.revision <= 0:
+        raise ValueError("not the end of one key")
+    return Outcome(done.deleted > 0, done.revision if done.deleted else 0)
+
+
+def _require(rows: Sequence[Row], wanted: Range, revision: int) -> None:
+    """Rows are in the range, in order, and not from the future."""
+    first, end = wanted
+    before = b""
+    for key, _, changed in rows:
+        if not (key == first if not end else first <= key and (key < end or end == _TO_THE_LAST)):
+            raise ValueError("a key that was not asked for")
+        if before >= key:
+            raise ValueError("keys that are not in their order")
+        if not 0 < changed <= revision:
+            raise ValueError(_NO_REVISION)
+        before = key
