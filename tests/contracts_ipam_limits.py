@@ -52,6 +52,7 @@ class AssignIpContract(LibraryContract):
         with pytest.raises(IpamError) as caught:
             two_pools.assign_ip("1.1.1.1", "test-host")
         assert str(caught.value) == NOT_IN_A_POOL
+        assert caught.value.details
 
     def test_a_pool_serves_the_uses_that_it_allows(self, library):
         """LIB-018, LIB-019, LIB-020, LIB-021."""

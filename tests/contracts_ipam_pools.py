@@ -174,7 +174,7 @@ class PoolsContract(LibraryContract):
         else:
             with pytest.raises(IpamError, match=r"^no configured Calico pools for node host$") as caught:
                 library.families("host", 1, 1, **fields)
-            assert "assignmentMode is Manual" in caught.value.details
+            assert "has assignmentMode Manual" in caught.value.details
             assert "pool-10-0-0-0-24" in caught.value.details
         assert len(library.assign("host", 1, 1, pools={4: [self.TEN]}, **fields)) == 2
 

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-AUTOMATIC, MANUAL = "Automatic", "Manual"
+AUTOMATIC = "Automatic"
 WORKLOAD, TUNNEL, LOAD_BALANCER = "Workload", "Tunnel", "LoadBalancer"
 DEFAULT_BLOCK_SIZE = {4: 26, 6: 122}
 BLOCK_SIZES = {4: (20, 32), 6: (116, 128)}  # a block is one record: at most 4,096 addresses
@@ -125,17 +125,19 @@ def choose_pools(pools: Iterable[Pool], request: PoolRequest) -> PoolChoice:
 
     It is `NoPool` if the request names no pool, so that the pools' own settings are the reason.
     """
+    pools = tuple(pools)
     enabled = enabled_pools(pools, request.version)
     table = {pool.cidr: pool for pool in enabled if pool.block_length <= request.longest_block}
     if not table:
-        raise NoPool("cannot find a qualified ippool", details=f"no enabled pool serves IPv{request.version}")
-    selected = _requested(table, request) if request.wanted else _automatic(enabled, request)
+        raise NoPool("cannot find a qualified ippool", details=_passed_over(pools, request))
+    selected = _requested(table, request, pools) if request.wanted else _automatic(enabled, request, pools)
     if not request.use:
         raise IpamError("must specify the intended use when assigning an IP")
     usable = tuple(pool for pool in selected if request.use in pool.uses and pool.block_length <= request.longest_block)
     if not usable:
         kind = IpamError if request.wanted else NoPool
-        raise kind(f"cannot find a qualified ippool, no pools match the required use ({request.use})")
+        text = f"cannot find a qualified ippool, no pools match the required use ({request.use})"
+        raise kind(text, details=_passed_over(pools, request))
     for pool in usable:
         require_block_size(pool)
     return PoolChoice(usable, selected, enabled)
@@ -161,23 +163,29 @@ def require_block_size(pool: Pool) -> None:
         )
 
 
-def _requested(table: Mapping[Cidr | None, Pool], request: PoolRequest) -> tuple[Pool, ...]:
+def _passed_over(pools: tuple[Pool, ...], request: PoolRequest) -> str:
+    from domain.ipam.pool_reasons import passed_over  # few calls are refused
+
+    return passed_over(pools, request)
+
+
+def _requested(table: Mapping[Cidr | None, Pool], request: PoolRequest, pools: tuple[Pool, ...]) -> tuple[Pool, ...]:
     """The pools asked for, in that order; their selectors and mode do not matter then."""
     for cidr in request.wanted:
         if cidr.network not in table:
-            raise IpamError(f"the given pool ({cidr}) does not exist, or is not enabled")
+            from domain.ipam.pool_reasons import unknown_pool  # as above
+
+            why = unknown_pool(pools, cidr)
+            raise IpamError(f"the given pool ({cidr}) does not exist, or is not enabled", details=why)
     return tuple(table[cidr.network] for cidr in request.wanted)
 
 
-def _automatic(enabled: tuple[Pool, ...], request: PoolRequest) -> tuple[Pool, ...]:
+def _automatic(enabled: tuple[Pool, ...], request: PoolRequest, pools: tuple[Pool, ...]) -> tuple[Pool, ...]:
     """The pools that select the node and the namespace by themselves."""
     selected = tuple(pool for pool in enabled if _selects(pool, request))
     if not selected:
-        manual = ", ".join(pool.metadata.name for pool in enabled if pool.assignment_mode == MANUAL)
-        raise NoPool(
-            f"no configured Calico pools for node {request.node}",
-            details=f"assignmentMode is Manual, so these serve only those who name them: {manual}" if manual else "",
-        )
+        text = f"no configured Calico pools for node {request.node}"
+        raise NoPool(text, details=_passed_over(pools, request))
     return selected
 
 

@@ -31,6 +31,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from domain.ipam.pools import Pool
     from domain.ipam.request import Taken
     from domain.usecases.call import Call
     from domain.usecases.steps.machine_addresses import MachineAddresses
@@ -153,7 +154,10 @@ class _Assignment:
             families = auto_assign(work, request, self._undo, found)
         for family in families:
             if family.shortfall:
-                raise IpamError(f"failed to request IPv{family.version} addresses: {family.shortfall}")
+                from domain.usecases.steps.explain_shortage import explain_shortage  # few calls are refused
+
+                text = f"failed to request IPv{family.version} addresses: {family.shortfall}"
+                raise IpamError(text, details=explain_shortage(work, request, family.version))
         return tuple([taken for family in families for taken in family.taken])
 
 
@@ -188,22 +192,24 @@ def _pools(call: Call, work: Work) -> Mapping[int, tuple[Cidr, ...]]:
     wanted = {V4: call.netconf.ipam.ipv4_pools, V6: call.netconf.ipam.ipv6_pools}
     if not any(wanted.values()):
         return {}
-    known = {
-        stored.record.metadata.name: stored.record.cidr_text for stored in work.datastore.list(IPPools(), work.deadline)
-    }
+    known = {stored.record.metadata.name: stored.record for stored in work.datastore.list(IPPools(), work.deadline)}
     return {version: tuple([_pool(text, version, known) for text in texts]) for version, texts in wanted.items()}
 
 
-def _pool(text: str, version: int, known: Mapping[str, str]) -> Cidr:
+def _pool(text: str, version: int, known: Mapping[str, Pool]) -> Cidr:
     try:
         cidr = Cidr.parse(text)
     except ValueError:
         try:
-            cidr = Cidr.parse(known.get(text, text))
+            cidr = Cidr.parse(known[text].cidr_text if text in known else text)
         except ValueError as error:
-            raise IpamError(f'error parsing pool "{text}": {error}') from None
+            from domain.ipam.pool_reasons import those_there_are
+
+            there = those_there_are(known.values(), version)
+            raise IpamError(f'error parsing pool "{text}": {error}', details=there) from None
     if cidr.version != version:
-        raise IpamError(f'"{cidr.network.address}" isn\'t a IPv{version} address')
+        where = f'"{text}" is IPv{cidr.version}: it belongs into ipv{cidr.version}_pools'
+        raise IpamError(f'"{cidr.network.address}" isn\'t a IPv{version} address', details=where)
     return cidr.network
 
 

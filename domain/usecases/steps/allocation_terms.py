@@ -124,7 +124,7 @@ def _serve(found: Surroundings) -> bool:
 def terms_for(version: int, found: Surroundings) -> Terms:
     """IpamError when no pool may serve the version; `NoPool` if that is because of the pools' own settings."""
     request = found.request
-    choice = choose_pools(found.pools, _pool_request(request, version, found.labels))
+    choice = choose_pools(found.pools, pool_request(request, version, found.labels))
     reserved = reserved_cidrs(found.reservations, version)
     reserved += tuple([one for one in request.busy if one.version == version])
     affinities = tuple([one for one in found.affinities if cidr_of(one).version == version])
@@ -133,11 +133,12 @@ def terms_for(version: int, found: Surroundings) -> Terms:
 
 def renewed(terms: Terms, pools: tuple[Pool, ...], affinities: tuple[Stored[Affinity], ...]) -> Terms:
     """The terms by the pools and affinities that there are now. IpamError as `terms_for`."""
-    choice = choose_pools(pools, _pool_request(terms.request, terms.version, terms.labels))
+    choice = choose_pools(pools, pool_request(terms.request, terms.version, terms.labels))
     return terms.replace(choice=choice, affinities=affinities)
 
 
-def _pool_request(request: AssignRequest, version: int, labels: Mapping[str, str]) -> PoolRequest:
+def pool_request(request: AssignRequest, version: int, labels: Mapping[str, str]) -> PoolRequest:
+    """What decides the choice of pools."""
     return PoolRequest(
         version,
         request.owner.name,

@@ -40,7 +40,9 @@ def assign_specific(work: Work, request: AssignRequest, address: Address, undo: 
     config, pools = work.datastore.fetch(AllocationConfigKey(), IPPools(), deadline=work.deadline)
     pool = pool_of(enabled_pools([one.record for one in pools], address.version), address)
     if pool is None:
-        raise IpamError(NOT_IN_A_POOL)
+        from domain.ipam.pool_reasons import outside  # few calls are refused
+
+        raise IpamError(NOT_IN_A_POOL, details=outside([one.record for one in pools], address))
     if request.use and request.use not in pool.uses:
         raise IpamError(
             f'IP address {address} is in IP pool "{pool.metadata.name}", which is not allowed for use '

@@ -20,6 +20,7 @@ from domain.resource import Metadata
 from domain.usecases import test_connection as connection
 from domain.usecases.assign_addresses import assign_addresses
 from domain.usecases.check_addresses import check_addresses
+from domain.usecases.steps.explain_shortage import explain_shortage
 from domain.usecases.steps.upgrade_host import UPGRADED
 from domain.workload.pod import Pod
 from one_node import NEVER, NODE, OWNER, OneNode
@@ -284,15 +285,62 @@ def test_a_version_whose_last_pool_has_gone_a_moment_ago_may_be_left_out(node):
 
 @pytest.mark.parametrize(("limit", "kind"), [(0, IpamError), (1, BlockLimitReached)])
 def test_what_is_refused_by_what_is_so_now_is_not_tried_again(node, limit, kind):
-    """Pools are read once before the host's lock, once before a block is claimed, and once more before the refusal."""
+    """Pools are read before the host's lock, before a block is claimed and before the refusal; then to explain it."""
     node.put(AllocationConfigKey(), AllocationConfig(max_blocks_per_host=limit))
     full_of_late(node)
     listed = []
     node.datastore.before = lambda _verb, need: listed.append(need) if isinstance(need, (IPPools, Blocks)) else None
     with pytest.raises(kind):
         node.assign()
-    assert [need.may_lag for need in listed if isinstance(need, IPPools)] == [True, False, False]
+    explaining = [] if limit else [False]
+    assert [need.may_lag for need in listed if isinstance(need, IPPools)] == [True, False, False, *explaining]
     assert sum(isinstance(need, Blocks) for need in listed) == (0 if limit else 2)
+
+
+# --- why there is no address -----------------------------------------------------------------------------------------
+
+
+def details(node, **fields) -> str:
+    with pytest.raises(IpamError) as caught:
+        node.assign(**fields)
+    return caught.value.details
+
+
+def test_an_address_inside_a_pool_that_is_off_names_the_pool(node):
+    node.add_pool("off", "10.66.0.0/24", disabled=True)
+    asked = CniArgs(ip=Address.parse("10.66.0.9"))
+    assert refusal(node, args=asked) == "The provided IP address is not in a configured pool\n"
+    assert details(node, args=asked) == "IPPool off (10.66.0.0/24) has it, but is disabled"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"ipv4_pools": ("nope",)}, "IPv4 pools: IPPool off (10.66.0.0/24), IPPool pool0 (10.244.0.0/24)"),
+        ({"ipv4_pools": ("pool1",)}, '"pool1" is IPv6: it belongs into ipv6_pools'),
+        ({"ipv4_pools": ("off",)}, "IPPool off (10.66.0.0/24) is disabled"),
+        ({"ipv4_pools": ("10.244.0.0/26",)}, "IPPool pool0 (10.244.0.0/24) overlaps it: ask for the pool's name or"),
+    ],
+)
+def test_a_pool_that_is_asked_for_in_vain_is_told_with_what_could_be_asked_for(node, asked, said):
+    node.add_pool("off", "10.66.0.0/24", disabled=True)
+    assert details(node, ipam=ipam(**asked)).startswith(said)
+
+
+def test_a_shortage_is_told_with_what_does_not_serve(node):
+    node.add_pool("pool0", "10.244.0.0/30", block_size=30)
+    node.add_pool("off", "10.66.0.0/24", disabled=True)
+    node.add_pool("tunnels", "10.67.0.0/24", allowed_uses=("Tunnel",))
+    node.put(IPReservationKey("routers"), Reservation(Metadata("routers"), ("10.244.0.0/30",)))
+    assert details(node) == (
+        "IPPool off (10.66.0.0/24) is disabled; IPPool tunnels (10.67.0.0/24) is not for Workload "
+        "(allowedUses: [Tunnel]); IPReservation routers keeps 10.244.0.0/30"
+    )
+
+
+def test_a_shortage_that_cannot_be_explained_is_told_all_the_same(node):
+    node.fail("list", IPPools)
+    assert explain_shortage(node.work(), node.request(), 4) == ""
 
 
 # --- namespaces ------------------------------------------------------------------------------------------------------
