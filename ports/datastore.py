@@ -233,6 +233,9 @@ class Datastore(ABC):
     expect a record to be, make do with a listing that lags, and ask for all there is now only if that is not enough.
     """
 
+    left_out: tuple[BadText, ...] = ()
+    """What listings of this process have left out so far because it does not parse."""
+
     @overload
     def fetch(self, a: Need[A1], /, *, deadline: Deadline) -> tuple[A1]: ...
     @overload

@@ -53,7 +53,7 @@ from ports.deadline import Deadline
 from ports.errors import Unavailable
 from ports.runtime import Runtime
 
-NEVER = Deadline(float("inf"))
+NEVER = Deadline(1e9)  # a server wants to be told a number
 NODE = "node1"
 OWNER = Owner(HOST, NODE)
 PATH = ("/opt/cni/bin",)
@@ -63,10 +63,12 @@ POOL4, POOL6 = "10.244.0.0/24", "fd00:10:244::/120"
 class OneNode:
     """`node1` of a ready cluster with one pool of each version, and a network namespace for each of some containers."""
 
-    def __init__(self, *, pools: tuple[str, ...] = (POOL4, POOL6), own_ipam: bool = True) -> None:
+    def __init__(
+        self, *, pools: tuple[str, ...] = (POOL4, POOL6), own_ipam: bool = True, datastore=MemoryDatastore
+    ) -> None:
         self.clock = MemoryClock()
         self.log = RecordingLog()
-        self.datastore = MemoryDatastore(self.clock)
+        self.datastore = datastore(self.clock)
         self.cluster = MemoryCluster()
         self.dataplane = MemoryDataplane(self.clock, self.log)
         self.plugin = ScriptedIpamPlugin(self.clock)
@@ -112,14 +114,19 @@ class OneNode:
 
     def put(self, key, record):
         """Create or replace, unnoticed by the datastore's hooks."""
+        if not isinstance(self.datastore, MemoryDatastore):
+            return self._put(key, record)
         before, self.datastore.before = self.datastore.before, lambda _verb, _key: None
         try:
-            stored = self.datastore.get(key, NEVER)
-            if stored is None:
-                return self.datastore.create(key, record, NEVER)
-            return self.datastore.update(key, record, stored.revision, NEVER)
+            return self._put(key, record)
         finally:
             self.datastore.before = before
+
+    def _put(self, key, record):
+        stored = self.datastore.get(key, NEVER)
+        if stored is None:
+            return self.datastore.create(key, record, NEVER)
+        return self.datastore.update(key, record, stored.revision, NEVER)
 
     def set_ready(self, *, ready: bool | None) -> None:
         self.put(ClusterInformationKey("default"), ClusterInformation(Metadata("default"), datastore_ready=ready))

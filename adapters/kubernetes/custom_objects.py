@@ -71,6 +71,7 @@ class CustomObjects(Family):
         self._api = api
         self._groups = groups
         self._clock = clock
+        self.left_out: tuple[BadText, ...] = ()
 
     def requests(self, need: Need[Any], deadline: Deadline) -> tuple[Request, ...]:
         group = self._groups.choose(deadline)
@@ -178,7 +179,9 @@ class CustomObjects(Family):
             return None
         try:
             return decode_object(value, self._groups.choose(deadline))
-        except BadRecord:
+        except BadRecord as error:
+            if isinstance(error.key, Key):
+                self.left_out += (BadText(error.key, error.fault),)
             return None
 
     def _made_way(self, key: Key[Any], deadline: Deadline) -> bool:

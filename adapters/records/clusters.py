@@ -42,9 +42,9 @@ def read_cluster_information(members: Members, metadata: Metadata) -> ClusterInf
     spec = members.inner("spec")
     return ClusterInformation(
         metadata=metadata,
-        cluster_guid=spec.text("clusterGUID"),
-        cluster_type=spec.text("clusterType"),
-        calico_version=spec.text("calicoVersion"),
+        cluster_guid=spec.spare("clusterGUID", spec.text, ""),
+        cluster_type=spec.spare("clusterType", spec.text, ""),
+        calico_version=spec.spare("calicoVersion", spec.text, ""),
         datastore_ready=spec.optional_flag("datastoreReady"),
         unknown=members.rest(),
         spec_unknown=spec.rest(),
@@ -59,7 +59,7 @@ def decode_node(text: str) -> Node:
     members, metadata = open_resource(text)
     return Node(
         metadata=metadata,
-        spec=members.json("spec", "{}"),
-        status=members.json("status", "{}"),
+        spec=members.spare("spec", members.object_text, "{}"),
+        status=members.spare("status", members.object_text, "{}"),
         unknown=members.rest(),
     )

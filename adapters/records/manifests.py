@@ -11,6 +11,7 @@ from __future__ import annotations
 from adapters.records.codec import decode, encode
 from adapters.records.keys import key_text
 from adapters.records.kinds import KINDS, kind_named
+from adapters.records.members import expect
 from adapters.records.resources import API_VERSION
 from domain.ipam.address import Cidr
 from domain.ipam.pool_rules import complete_pool
@@ -49,6 +50,14 @@ _RULE = frozenset(
 _KNOWN_SPEC: dict[type, frozenset[str]] = {
     ClusterInformationKey: frozenset(("variant",)),
     IPPoolKey: frozenset(("awsSubnetID",)),
+}
+# What a reader of stored records passes over if its type is wrong, and what a manifest must have right all the same.
+_SPARE: dict[str, type] = {
+    **dict.fromkeys(("metadata.generateName", "metadata.uid", "metadata.creationTimestamp"), str),
+    **dict.fromkeys(("spec.ipipMode", "spec.vxlanMode", "spec.clusterGUID", "spec.clusterType"), str),
+    **dict.fromkeys(("spec.natOutgoing", "spec.disableBGPExport"), bool),
+    **dict.fromkeys(("metadata.annotations", "spec", "status"), dict),
+    "spec.calicoVersion": str,
 }
 _ACTIONS = ("Allow", "Deny", "Log", "Pass")
 _ONLY_DEFAULT = (ClusterInformationKey, IPAMConfigurationKey)
@@ -164,9 +173,13 @@ def _key(kind: Kind, document: dict[str, Json]) -> Key[Any]:
 def _check_known(key: Key[Any], record: Any) -> None:
     """ValueError naming every member that nobody would read."""
     metadata: Metadata = record.metadata
+    for where, members in (("metadata.", metadata.unknown), ("", record.unknown), ("spec.", _spec_unknown(record))):
+        for name, text in members:
+            if where + name in _SPARE:
+                expect(parse(text), _SPARE[where + name], where + name)
     found = [f"metadata.{name}" for name, _ in metadata.unknown if name not in _METADATA]
     found += [name for name, _ in record.unknown if name != "status"]
-    spec = [name for name, _ in getattr(record, "spec_unknown", ())]
+    spec = [name for name, _ in _spec_unknown(record)]
     known = _KNOWN_SPEC.get(type(key), frozenset())
     if isinstance(key, NodeKey):
         spec, known = list(parse(record.spec)), _NODE_SPEC  # type: ignore[arg-type]  # the codec made it an object
@@ -178,6 +191,11 @@ def _check_known(key: Key[Any], record: Any) -> None:
             found += [f"spec.{direction}[{at}].{name}" for at, name in names]
     if found:
         raise ValueError(f"unknown field{'s' if len(found) > 1 else ''} {', '.join(found)}")
+
+
+def _spec_unknown(record: Any) -> tuple[tuple[str, str], ...]:
+    found: tuple[tuple[str, str], ...] = getattr(record, "spec_unknown", ())
+    return found
 
 
 def _completed(key: Key[Any], record: Any, document: dict[str, Json]) -> Any:

@@ -1,7 +1,8 @@
 """Members of a JSON object, taken one by one with their types checked; what nobody takes is kept.
 
 A record is rewritten by programs of several versions, so a member that we do not know must survive (`rest`), one that
-is absent or null has its default, and one of the wrong type makes the record corrupt rather than the reader crash.
+is absent or null has its default, and one of the wrong type makes the record corrupt rather than the reader crash;
+unless no call needs it: then it is kept like one that we do not know (`spare`).
 
 Invariant: every member of the object is either taken once or part of `rest`.
 """
@@ -13,10 +14,12 @@ from domain.moment import parse_rfc3339
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import TypeVar
 
     from domain.json_text import Json
 
+    T = TypeVar("T")
     Unknown = tuple[tuple[str, str], ...]
 
 _KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", int: "a number"}
@@ -91,6 +94,15 @@ class Members:
             raise Fault(f"{self._where}{name} is {error}") from None
         return value
 
+    def spare(self, name: str, read: Callable[[str], T], default: T) -> T:
+        """What `read` makes of a member that no call needs: one of the wrong type is none, and stays as it is."""
+        value = self._left.get(name)
+        try:
+            return read(name)
+        except Fault:
+            self._left[name] = value
+            return default
+
     def number(self, name: str) -> int:
         value = self._left.pop(name, None)
         if value is None:
@@ -160,13 +172,23 @@ class Members:
         expect(value, dict, self._where + name)
         return dumps(value)
 
+    def object_text(self, name: str) -> str:
+        """The same, `{}` where there is none."""
+        return self.json(name, "{}")
+
     def rest(self) -> Unknown:
         """Everything not taken, as (name, JSON text)."""
         return tuple([(name, dumps(value)) for name, value in self._left.items()]) if self._left else ()
 
 
 def object_text(known: Iterable[tuple[str, str]], unknown: Unknown = ()) -> str:
-    """A JSON object of members that are JSON text already; known names need no escaping, unknown ones may."""
+    """A JSON object of members that are JSON text already; known names need no escaping, unknown ones may.
+
+    An unknown member that has a known name could not be read, and is written back as it was.
+    """
+    if unknown:
+        kept = {name for name, _ in unknown}
+        known = [one for one in known if one[0] not in kept]
     members = [f'"{name}":{text}' for name, text in known]
     members += [f"{dumps(name)}:{text}" for name, text in unknown]
     return "{" + ",".join(members) + "}"

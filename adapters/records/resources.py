@@ -42,11 +42,11 @@ def decode_metadata(members: Members) -> Metadata:
     return Metadata(
         name=members.text("name"),
         namespace=members.text("namespace"),
-        generate_name=members.text("generateName"),
-        uid=members.text("uid"),
-        created=members.text("creationTimestamp"),
+        generate_name=members.spare("generateName", members.text, ""),
+        uid=members.spare("uid", members.text, ""),
+        created=members.spare("creationTimestamp", members.text, ""),
         labels=members.labels("labels"),
-        annotations=members.labels("annotations"),
+        annotations=members.spare("annotations", members.labels, {}),
         unknown=members.rest(),
     )
 

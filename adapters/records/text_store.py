@@ -78,7 +78,7 @@ class TextStore(Datastore):
         self.expire(deadline)
         spans = [_spans(need) for need in needs]
         answers = iter(self.read([span for of_need in spans for span in of_need], deadline))
-        return tuple([_answer(need, [next(answers) for _ in of_need]) for need, of_need in zip(needs, spans)])
+        return tuple([self._read_as(need, [next(answers) for _ in of_need]) for need, of_need in zip(needs, spans)])
 
     def unreadable(self, deadline: Deadline, listing: Listing[Any] | None = None) -> tuple[BadText, ...]:
         self.expire(deadline)
@@ -124,19 +124,35 @@ class TextStore(Datastore):
         created = metadata.created or rfc3339(self._clock.now())
         return record.replace(metadata=metadata.replace(uid=metadata.uid or self._new_uid(), created=created))
 
+    def _read_as(self, need: Need[Any], found: list[list[Row]]) -> Any:
+        if isinstance(need, Key):
+            return _one(need, found[0])
+        assert isinstance(need, Listing)  # noqa: S101 - a need is a key or a listing
+        return self._many(need, found[0] if len(found) == 1 else sorted([row for rows in found for row in rows]))
+
+    def _many(self, listing: Listing[Any], rows: list[Row]) -> tuple[Stored[Any], ...]:
+        found: list[Stored[Any]] = []
+        suffix = listing_suffix(listing)
+        for address, text, revision in rows:
+            if not address.endswith(suffix):
+                continue
+            key = parse_key(address)
+            if key is None or not matches(listing, key):
+                continue
+            try:
+                found.append(Stored(key, decode(key, text), revision))
+            except BadRecord as error:  # one bad record must not keep a node from using the others
+                self.left_out += (BadText(key, error.fault),)
+        if isinstance(listing, Profiles):
+            found.append(_DEFAULT_ALLOW)
+        return tuple(found)
+
 
 def _spans(need: Need[Any]) -> list[Span]:
     if isinstance(need, Key):
         return [Span(key_text(need))]
     assert isinstance(need, Listing)  # noqa: S101 - a need is a key or a listing
     return [Span(listing_prefix(need), is_prefix=True), *[Span(text) for text in listed_beside(need)]]
-
-
-def _answer(need: Need[Any], found: list[list[Row]]) -> Any:
-    if isinstance(need, Key):
-        return _one(need, found[0])
-    assert isinstance(need, Listing)  # noqa: S101 - likewise
-    return _many(need, found[0] if len(found) == 1 else sorted([row for rows in found for row in rows]))
 
 
 def _bad(key: Key[Any], fault: str, text: str, revision: Revision) -> BadText:
@@ -151,21 +167,3 @@ def _one(key: Key[R], rows: list[Row]) -> Stored[R] | None:
         return _DEFAULT_ALLOW if key == _DEFAULT_ALLOW_KEY else None  # type: ignore[return-value]  # R is Profile there
     _, text, revision = rows[0]
     return Stored(key, decode(key, text), revision)
-
-
-def _many(listing: Listing[Any], rows: list[Row]) -> tuple[Stored[Any], ...]:
-    found: list[Stored[Any]] = []
-    suffix = listing_suffix(listing)
-    for address, text, revision in rows:
-        if not address.endswith(suffix):
-            continue
-        key = parse_key(address)
-        if key is None or not matches(listing, key):
-            continue
-        try:
-            found.append(Stored(key, decode(key, text), revision))
-        except BadRecord:
-            continue  # one bad record must not keep a node from using the others
-    if isinstance(listing, Profiles):
-        found.append(_DEFAULT_ALLOW)
-    return tuple(found)

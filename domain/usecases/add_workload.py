@@ -16,11 +16,12 @@ from domain.usecases.steps.mtu import device_mtu
 from domain.usecases.steps.network_workload import Networking
 from domain.usecases.steps.node_name import node_name, require_nodename_file
 from domain.usecases.steps.own_namespace import refuse_own_namespace
+from domain.usecases.steps.sound_records import fetch_sound
 from domain.usecases.steps.work import Work
 from domain.workload.identity import KUBERNETES, identify
 from domain.workload.profiles import allow_profile
 from ports.datastore import ProfileKey
-from ports.errors import AlreadyExists, Refused, Unavailable
+from ports.errors import AlreadyExists, Damaged, Refused, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,10 +73,11 @@ def add_workload(call: Call, runtime: Runtime, undo: Undo) -> Result:
 
 def _read_records(
     call: Call, runtime: Runtime, identity: Identity
-) -> tuple[tuple[Stored[WorkloadEndpoint], ...], Stored[Profile] | None]:
+) -> tuple[tuple[Stored[WorkloadEndpoint], ...], Stored[Profile] | Damaged | None]:
     """The endpoints that may be the container's, and the network's profile where it counts; refused if not ready.
 
-    The endpoint is read by name too: a damaged record is in no listing, and must stop us here.
+    The endpoint is read by name too: a damaged record is in no listing, and must stop us here. Of the profile it is
+    enough that it is there.
     """
     endpoints, profile = endpoints_like(identity), ProfileKey(call.netconf.name)
     own = endpoint_key(identity)
@@ -83,9 +85,12 @@ def _read_records(
         cluster, listed, _ = runtime.datastore.fetch(CLUSTER, endpoints, own, deadline=call.deadline)
         require_ready(cluster)
         return listed, None
-    cluster, listed, found, _ = runtime.datastore.fetch(CLUSTER, endpoints, profile, own, deadline=call.deadline)
-    require_ready(cluster)
-    return listed, found
+    needs = (CLUSTER, endpoints, own, profile)
+    *needed, found = fetch_sound(runtime.datastore, runtime.log, *needs, deadline=call.deadline)
+    for damaged in [one for one in needed if isinstance(one, Damaged)]:
+        raise damaged
+    require_ready(needed[0])
+    return needed[1], found
 
 
 def _refuse_unusable(call: Call, runtime: Runtime) -> int:
@@ -142,7 +147,7 @@ def _readopt(
     return Result(ips=tuple([ResultIp(network) for network in stored.record.ip_networks])), stored.record
 
 
-def _ensure_profile(call: Call, runtime: Runtime, identity: Identity, found: Stored[Profile] | None) -> None:
+def _ensure_profile(call: Call, runtime: Runtime, identity: Identity, found: object | None) -> None:
     """Without a policy type the network's profile decides what the endpoint may do, so it must exist."""
     if call.netconf.policy.type or found is not None:
         return

@@ -53,7 +53,14 @@ def assign_addresses(call: Call, runtime: Runtime, undo: Undo) -> Result:
     endpoint_name(identity)
     assignment = _Assignment(call, runtime, identity, undo)
     machine = _machine(call, runtime, identity) if identity.is_named_as_launcher else None
-    return _result(assignment.for_container()) if machine is None else assignment.for_machine(machine)
+    try:
+        return _result(assignment.for_container()) if machine is None else assignment.for_machine(machine)
+    except IpamError as error:
+        if runtime.datastore.left_out:
+            from domain.usecases.steps.sound_records import blame_left_out
+
+            blame_left_out(runtime.datastore, error)
+        raise
 
 
 def _machine(call: Call, runtime: Runtime, identity: Identity) -> VirtualMachine | None:

@@ -7,12 +7,14 @@ Invariant: a damaged record is never taken for one that is not there; and each i
 
 from __future__ import annotations
 
-from ports.errors import Damaged
+from ports.datastore import IPPoolKey
+from ports.errors import HOW_TO_MEND, Damaged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from domain.ipam.errors import IpamError
     from ports.datastore import Datastore, Need
     from ports.deadline import Deadline
     from ports.log import Log
@@ -41,3 +43,11 @@ def tell_damaged(log: Log, error: Damaged) -> None:
 def if_sound(found: Any) -> Any:
     """What was read, None for what is damaged."""
     return None if isinstance(found, Damaged) else found
+
+
+def blame_left_out(datastore: Datastore, error: IpamError) -> None:
+    """Name the pools that could not be read in the error of a call that lacks one."""
+    pools = [f"{bad.key}: {bad.fault}" for bad in datastore.left_out if isinstance(bad.key, IPPoolKey)]
+    if pools:
+        before = f"{error.details}; " if error.details else ""
+        error.details = f"{before}left out is what is corrupt: {'; '.join(pools)} ({HOW_TO_MEND})"

@@ -28,6 +28,7 @@ from ports.datastore import (
 )
 from ports.errors import Refused
 
+META = ("uid", "creationTimestamp", "generateName", "annotations")
 CIDR = Cidr.parse("10.0.0.0/30")
 KEY = BlockKey(CIDR)
 AFFINITY = AffinityKey(Owner("host", "n"), CIDR)
@@ -105,7 +106,6 @@ def test_text_that_is_no_json_object_is_a_bad_record(text):
         (AFFINITY, '{"deleted":[]}'),
         (AllocationConfigKey(), '{"strict_affinity":"true"}'),
         (AllocationConfigKey(), '{"maxBlocksPerHost":true}'),
-        (NodeKey("n"), '{"metadata":{"name":"n"},"spec":[]}'),
         (NodeKey("n"), '{"metadata":[]}'),
         (NodeKey("n"), '{"metadata":{"name":"n","labels":{"a":null}}}'),
         (NodeKey("n"), "{}"),
@@ -266,3 +266,27 @@ def test_an_endpoint_with_everything_is_written_in_the_order_of_the_original():
         '"qosControls":{"ingressBandwidth":1000}}}'
     )
     assert encode(key, decode(key, text)) == text
+
+
+@pytest.mark.parametrize(
+    ("key", "member", "spare"),
+    [
+        *[(NodeKey("n"), name, f'{{"metadata":{{"name":"n","{name}":7}},"spec":{{}},"status":{{}}}}') for name in META],
+        (NodeKey("n"), "spec", '{"metadata":{"name":"n"},"spec":[1],"status":{}}'),
+        (NodeKey("n"), "status", '{"metadata":{"name":"n"},"spec":{},"status":"x"}'),
+        *[
+            (ClusterInformationKey("default"), name, f'{{"metadata":{{"name":"default"}},"spec":{{"{name}":[]}}}}')
+            for name in ("clusterGUID", "clusterType", "calicoVersion")
+        ],
+        *[
+            (IPPoolKey("p"), name, f'{{"metadata":{{"name":"p"}},"spec":{{"cidr":"10.0.0.0/8","{name}":7}}}}')
+            for name in ("natOutgoing", "disableBGPExport", "ipipMode", "vxlanMode")
+        ],
+    ],
+)
+def test_a_wrong_type_where_no_call_looks_is_kept_and_makes_nothing_bad(key, member, spare):
+    record = decode(key, spare)
+    assert decode(key, encode(key, record)) == record
+    written, stored = json.loads(encode(key, record)), json.loads(spare)
+    assert {name: written[name] for name in stored} == stored
+    assert encode(key, record).count(f'"{member}"') == 1
