@@ -60,25 +60,28 @@ def _other_json(octets: bytes, random: Random) -> bytes | None:
         return None
     holder = [document]
     for _ in range(random.choice((1, 1, 1, 2, 3))):
-        places = list(_places(holder, 0))
-        _change(*random.choice(places), [value for _, _, value in places], random)
+        _change(holder, random)
     try:
         return json.dumps(holder[0] if holder else None, ensure_ascii=random.random() < 0.5).encode("utf-8", "replace")
     except (ValueError, RecursionError):
         return None
 
 
-def _places(holder: Any, depth: int) -> Any:
-    """(collection, key, value) of everything inside."""
-    items = holder.items() if isinstance(holder, dict) else enumerate(holder)
-    for key, value in list(items)[:40]:
-        yield holder, key, value
-        if isinstance(value, (dict, list)) and depth < 12:
-            yield from _places(value, depth + 1)
+def _place(holder: Any, random: Random) -> tuple[Any, Any]:
+    """(collection, key) of something inside, deep or not; `holder` is not empty."""
+    while True:
+        key = random.choice(list(holder)) if isinstance(holder, dict) else random.randrange(len(holder))
+        value = holder[key]
+        if not value or not isinstance(value, (dict, list)) or random.random() < 0.15:
+            return holder, key
+        holder = value
 
 
-def _change(holder: Any, key: Any, value: Any, others: list[Any], random: Random) -> None:
-    kind = random.randrange(8)
+def _change(whole: list[Any], random: Random) -> None:
+    if not whole:
+        return
+    holder, key = _place(whole, random)
+    value, kind = holder[key], random.randrange(6)
     if kind == 0 and isinstance(holder, dict):
         del holder[key]
     elif kind == 1 and isinstance(holder, dict):
@@ -86,20 +89,26 @@ def _change(holder: Any, key: Any, value: Any, others: list[Any], random: Random
     elif kind == 2 and isinstance(holder, list):
         holder.append(_copy(value))
     elif kind == 3:
-        holder[key] = _copy(random.choice(others))
-    elif kind == 4 and isinstance(value, str):
-        holder[key] = _other_octets(value.encode("utf-8", "replace"), random).decode("utf-8", "replace")
-    elif kind == 5 and isinstance(value, int) and not isinstance(value, bool):
-        holder[key] = value + random.choice((1, -1, 255, 2**16, -(2**32)))
-    elif kind == 6:
         holder[key] = [_copy(value)] if random.random() < 0.5 else {"a": _copy(value)}
     else:
-        holder[key] = _copy(random.choice(ODD_VALUES))
+        holder[key] = _other_value(value, whole, random)
+
+
+def _other_value(value: Any, whole: list[Any], random: Random) -> Any:
+    """A little different, or of another place, or odd."""
+    if random.random() < 0.3:
+        other, place = _place(whole, random)
+        return _copy(other[place])
+    if isinstance(value, str) and random.random() < 0.5:
+        return _other_octets(value.encode("utf-8", "replace"), random).decode("utf-8", "replace")
+    if isinstance(value, int) and not isinstance(value, bool) and random.random() < 0.5:
+        return value + random.choice((1, -1, 255, 2**16, -(2**32)))
+    return _copy(random.choice(ODD_VALUES))
 
 
 def _copy(value: Any) -> Any:
     """So that no collection gets into itself."""
-    return json.loads(json.dumps(value))
+    return json.loads(json.dumps(value)) if isinstance(value, (dict, list)) else value
 
 
 def _other_lines(octets: bytes, random: Random) -> bytes:

@@ -31,7 +31,10 @@ from domain.ipam.pools import deselects, enabled_pools
 from domain.ipam.reservations import reserved_cidrs
 from domain.json_text import JsonError, parse
 from domain.workload.annotations import (
+    ALLOWED_SOURCE_PREFIXES,
     AWS_POD_IPS,
+    FLOATING_IPS,
+    IPV4_POOLS,
     BadAnnotation,
     allowed_source_prefixes,
     floating_nats,
@@ -64,6 +67,7 @@ from ports.datastore import (
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 _BLOCK = Cidr.parse("10.0.0.0/29")
+_ADDRESSES = Cidr.parse("10.0.0.1/32"), Cidr.parse("fd00::1/128")
 _NOW = 1_800_000_000 * 10**9
 KEYS = (
     BlockKey(_BLOCK),
@@ -209,13 +213,12 @@ def _annotations(octets: bytes) -> None:
         pool_wishes(given, {})
     hardware_address(given)
     qos_controls(given)
-    for text in given.values():
-        with Allowed(BadAnnotation):
-            allowed_source_prefixes(text)
-        with Allowed(BadAnnotation):
-            floating_nats(text, (Cidr.parse("10.0.0.1/32"), Cidr.parse("fd00::1/128")))
-        with Allowed(BadAnnotation):
-            parse_ip_list("a", text)
+    with Allowed(BadAnnotation):
+        allowed_source_prefixes(given.get(ALLOWED_SOURCE_PREFIXES, ""))
+    with Allowed(BadAnnotation):
+        floating_nats(given.get(FLOATING_IPS, ""), _ADDRESSES)
+    with Allowed(BadAnnotation):
+        parse_ip_list(IPV4_POOLS, given.get(IPV4_POOLS, ""))
 
 
 # --- what operators write --------------------------------------------------------------------------------------------

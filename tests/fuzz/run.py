@@ -28,6 +28,7 @@ from fuzz.mutate import mutate  # noqa: E402 - only now can it be found
 
 OURS = ("domain", "ports", "adapters", "entrypoints")
 MOST_MEMORY = 640  # MiB of one process; all libraries that are oracles are loaded in it
+BATCH = 50  # inputs of one example of Hypothesis
 MOST_SECONDS = 20  # of one input on the wall's clock, on a machine that does other things, too
 
 
@@ -111,14 +112,15 @@ def run_blind(target, asked, folder: Path) -> None:
     last = b""
 
     @settings(max_examples=500, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(st.sampled_from(pool) | st.binary(max_size=256), st.integers(0, 4), st.integers(0, 2**32))
-    def once(octets: bytes, times: int, seed: int) -> None:
+    @given(st.sampled_from(pool) | st.binary(max_size=256), st.integers(0, 2**32))
+    def once(begun: bytes, seed: int) -> None:
+        """A batch of them, since an example costs more than an input."""
         nonlocal last
-        random = Random(seed)
-        for _ in range(times):
-            octets = mutate(octets, target.most, random, target.form, target.skips)
-        last = octets
-        counted(octets)
+        random, last = Random(seed), begun
+        for _ in range(BATCH):
+            counted(last)
+            again = begun if random.random() < 0.5 else last
+            last = mutate(again, target.most, random, target.form, target.skips)
 
     try:
         while True:
@@ -232,7 +234,8 @@ def main() -> int:
             chosen[0](path.read_bytes())
         return 0
     if not guided:
-        print("NOT COVERAGE GUIDED: Atheris is not here, so Hypothesis changes the kept inputs without looking.")
+        why = "as asked for" if asked.blind else "Atheris is not here"
+        print(f"NOT COVERAGE GUIDED: {why}, so Hypothesis changes the kept inputs without looking.", flush=True)
     return 0 if run_all(chosen, asked, guided=guided) else 1
 
 
