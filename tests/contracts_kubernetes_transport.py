@@ -6,6 +6,7 @@ its own below.
 
 from __future__ import annotations
 
+import gzip
 import json
 import signal
 import socket
@@ -263,11 +264,27 @@ class KubernetesTransportContract(Opening):
             error = took(1, 2, lambda: connect(hole.url).send([GET], 1.0))
         assert (error.harmless, error.timed_out) == (True, True)
 
-    @pytest.mark.parametrize("way", ["silence", "stalls", "stalls-in-headers", "trickles"])
+    @pytest.mark.parametrize(
+        "way", ["silence", "stalls", "stalls-in-headers", "trickles", "trickles-headers", "trickles-remarks"]
+    )
     def test_p04_no_answer_takes_longer_than_it_may(self, stub, connect, way):
         error = took(1, 2, lambda: connect(stub.url).send([Request("PUT", f"/{way}", body=b"{}")], 1.0))
         assert (error.harmless, error.timed_out) == (False, True)
         assert stub.url in str(error)
+
+    @pytest.mark.parametrize("way", ["large", "headers"])
+    def test_an_answer_without_end_is_given_up(self, stub, connect, way):
+        error = failure(lambda: connect(stub.url).send([Request("GET", f"/{way}")], 20))
+        assert (error.harmless, error.timed_out) == (False, False)
+        assert stub.url in str(error)
+        assert "more than" in str(error)
+
+    def test_a_compressed_answer_stays_as_it_is(self, stub, connect):
+        """Unpacked it could have any size."""
+        packed = gzip.compress(b"x" * 1000)
+        stub.answer = lambda asked: reply(200, packed, Content_Encoding="gzip")
+        (answer,) = connect(stub.url).send([GET], 5)
+        assert (answer.body, answer.headers["content-encoding"]) == (packed, "gzip")
 
     def test_p04_the_time_is_for_all_requests_together(self, stub, connect):
         stub.answer = lambda asked: (time.sleep(0.3), reply(200, b"{}"))[1]

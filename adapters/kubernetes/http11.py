@@ -22,7 +22,7 @@ _LONGEST_HEAD = 1 << 20
 _MOST_HEADERS = 1000
 _MOST_REMARKS = 100
 _WITHOUT_BODY = (204, 304)
-_TOO_LARGE = f"an answer of more than {MOST >> 20} MiB"
+TOO_LARGE = f"an answer of more than {MOST >> 20} MiB"
 
 
 class CutOff(Fault):
@@ -118,7 +118,7 @@ class Reader:
 
     def _exactly(self, length: int, most: int = MOST) -> bytes:
         if length > most:
-            raise TooLarge(_TOO_LARGE)
+            raise TooLarge(TOO_LARGE)
         while len(self._held) < length:
             self._more()
         found = bytes(self._held[:length])
@@ -129,7 +129,7 @@ class Reader:
         while octets := self._receive():
             self._held += octets
             if len(self._held) > MOST:
-                raise TooLarge(_TOO_LARGE)
+                raise TooLarge(TOO_LARGE)
         found = bytes(self._held)
         self._held.clear()
         return found

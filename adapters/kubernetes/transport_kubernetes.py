@@ -17,7 +17,9 @@ from kubernetes.client.rest import RESTClientObject
 from urllib3 import exceptions
 
 from adapters.kubernetes.connecting import tls_context
+from adapters.kubernetes.http11 import MOST, TOO_LARGE
 from adapters.kubernetes.renewing import RenewingTransport, seconds_left, too_late
+from adapters.kubernetes.timed_pools import Ends, timed_pools
 from adapters.kubernetes.transport import Answer, TransportError, Untrusted
 from adapters.wire import faults
 from adapters.wire.tls import tls_fault
@@ -38,6 +40,7 @@ _NOTHING_SENT = (exceptions.NewConnectionError, exceptions.ConnectTimeoutError, 
 
 class KubernetesTransport(RenewingTransport):
     _client: RESTClientObject | None = None
+    _ends: Ends
 
     def close(self) -> None:
         if self._client:
@@ -54,7 +57,11 @@ class KubernetesTransport(RenewingTransport):
         return self._translated(request, headers, ends)
 
     def _translated(self, request: Request, headers: Any, ends: float) -> Answer:
-        client = self._client = self._client or _client(self._settings, self.server)
+        if self._client is None:
+            self._ends = Ends()
+            self._client = _client(self._settings, self.server)
+            self._client.pool_manager.pool_classes_by_scheme = timed_pools(self._ends)
+        client, self._ends.at = self._client, ends
         try:
             return self._received(client.pool_manager, request, headers, ends)
         except (exceptions.HTTPError, OSError, ValueError) as error:
@@ -71,23 +78,16 @@ class KubernetesTransport(RenewingTransport):
             retries=False,
             redirect=False,
             preload_content=False,
+            decode_content=False,  # it would be unpacked to any size, and nobody asked for it
         )
-        body = []
-        while True:
-            try:
-                left = seconds_left(self.server, ends, harmless=False)
-            except TransportError:
+        body = bytearray()
+        while piece := response.read1(_PIECE):
+            body += piece
+            if len(body) > MOST:
                 response.close()
-                raise
-            _limit(response, left)
-            piece = response.read1(_PIECE)
-            if not piece:
-                break
-            body.append(piece)
+                raise TransportError(f"{self.server}: {TOO_LARGE}")
         response.release_conn()
-        return Answer(
-            response.status, b"".join(body), {name.lower(): value for name, value in response.headers.items()}
-        )
+        return Answer(response.status, bytes(body), {name.lower(): value for name, value in response.headers.items()})
 
 
 def _client(settings: Settings, server: str) -> RESTClientObject:
@@ -111,13 +111,6 @@ def _context(tls: Tls, server: str) -> ssl.SSLContext:
     except faults.Untrusted as error:
         raise Untrusted(f"{server}: {error}") from None
     return context
-
-
-def _limit(response: Any, seconds: float) -> None:
-    """The library's limit is for each read by itself; this one is for what is left of the whole."""
-    connection = response.connection
-    if connection is not None and connection.sock is not None:
-        connection.sock.settimeout(seconds)
 
 
 def _fault(server: str, error: BaseException) -> TransportError:

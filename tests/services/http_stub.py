@@ -95,6 +95,10 @@ _BAD: dict[str, list[Piece]] = {
     "bad-chunk": [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n0\r\n\r\n", "close"],
     "garbage": [b"SSH-2.0-OpenSSH\r\n\r\n", "close"],
     "trickles": [b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n", *([0.2, b"x"] * 100)],
+    "trickles-headers": [b"HTTP/1.1 200 OK\r\n", *([0.2, b"x: y\r\n"] * 100)],
+    "trickles-remarks": [0.2, b"HTTP/1.1 100 Continue\r\n\r\n"] * 100,
+    "headers": [b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 2000 + b"\r\n", "close"],
+    "large": [b"HTTP/1.1 200 OK\r\n\r\n", *([b"x" * (1 << 20)] * 300), "close"],
 }
 
 
