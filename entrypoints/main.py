@@ -14,8 +14,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+_NO_MEMORY = b'{"code": 999, "msg": "out of memory"}'
+
+
 def main() -> int:
     """The exit code. The name under which the process was started decides (`sys.argv[0]`)."""
+    try:
+        return _main()
+    except MemoryError:  # before a call could begin, or in answering it
+        os.write(1 if os.environ.get("CNI_COMMAND") else 2, _NO_MEMORY)
+        return 1
+
+
+def _main() -> int:
     open_missing_descriptors()
     choice = dispatch.choose(sys.argv, os.environ.get("CNI_COMMAND", ""))
     if choice.program in (dispatch.NETWORK, dispatch.IPAM):

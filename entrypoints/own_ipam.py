@@ -8,6 +8,7 @@ Invariant: it answers and writes what the executed calico-ipam would.
 
 from __future__ import annotations
 
+from adapters.linux.spare_memory import give_back
 from domain.cni.errors import CniError
 from domain.ipam.errors import IpamError
 from domain.usecases.call import Call
@@ -37,6 +38,7 @@ class OwnIpamPlugin(IpamPlugin):
         try:
             return assign_addresses(_call(call, deadline), self._runtime, self._undo)
         except BaseException as error:
+            give_back()
             self._undo.run()
             if isinstance(error, (CniError, IpamError)):
                 raise Refused(str(error), error.code, error.details) from error

@@ -9,6 +9,7 @@ Invariant: stdout gets one answer, or one error and nothing else; stdin is never
 
 from __future__ import annotations
 
+from adapters.linux.spare_memory import give_back, set_aside
 from domain.cni.errors import (
     INTERNAL,
     INVALID_CONFIG,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 BUDGET = 60.0  # seconds for a call whose configuration does not say
 _LONGEST = 86_400  # a day; the kernel's timers do not take any number
 _MOST_UNDO_ROUNDS = 100
+_ENOMEM = 12
 
 
 def _read_netconf(document: Json, verb: str) -> PluginConf:
@@ -94,6 +96,7 @@ class Effects:
 
     def take_back(self, verb: str, log: Log) -> None:
         """Every step is tried: one that fails in a way that nobody foresaw ends a round, not the undoing."""
+        give_back()
         for _ in range(_MOST_UNDO_ROUNDS if self._undo else 0):
             _, error = attempt(self._undo.run, f"the undoing of {verb}", log)  # type: ignore[union-attr]
             if error is None:
@@ -125,6 +128,17 @@ def _make_call(plugin: Plugin, environ: Mapping[str, str], log: CallLog, open_ru
     """Have it done and answer, or answer with the error and take back what was done; the exit code."""
     verb = environ["CNI_COMMAND"]
     effects = Effects()
+    try:
+        return _answer(plugin, environ, log, effects, open_runtime)
+    except MemoryError:  # in answering
+        effects.take_back(verb, log)
+        raise
+
+
+def _answer(
+    plugin: Plugin, environ: Mapping[str, str], log: CallLog, effects: Effects, open_runtime: Opener | None
+) -> int:
+    verb = environ["CNI_COMMAND"]
     answer, error = attempt(lambda: _respond(plugin, environ, log, effects, open_runtime), verb, log, plugin.subject)
     if answer is not None and send(answer):
         effects.keep()
@@ -158,6 +172,7 @@ def _respond(
     for warning in netconf.warnings + args.warnings:
         log.warning(warning)
     runtime = (open_runtime or default_opener())(netconf, environ, log)
+    set_aside()
     undo = effects.begin(Undo(runtime.clock, log))
     deadline = runtime.clock.deadline(budget(netconf) - waited)
     call = plugin.make_call(request, args, netconf, netconf_text, deadline)
@@ -183,14 +198,30 @@ def attempt(
         try:
             done = action()
             settle()
+        except MemoryError:
+            settle()
+            return None, _out_of_memory(verb, subject)
         except Exception as error:  # noqa: BLE001 - the one place: whatever went wrong, a runtime gets CNI JSON
             settle()
-            return None, describe(error, verb, log, subject)
+            return None, _described(error, verb, log, subject)
         else:
             return done, None
     except Interrupted as signal:  # also one that came while the handler above began, or was lost before
         seen()
         return None, _interrupted(signal, verb)
+
+
+def _out_of_memory(verb: str, subject: str) -> CniError:
+    give_back()
+    return CniError(INTERNAL, f"{subject} ran out of memory during {verb}")
+
+
+def _described(error: Exception, verb: str, log: Log, subject: str) -> CniError:
+    """Loading and logging what describes it may take the last memory, too."""
+    try:
+        return describe(error, verb, log, subject)
+    except MemoryError:
+        return _out_of_memory(verb, subject)
 
 
 def describe(error: Exception, verb: str, log: Log, subject: str = "Calico CNI") -> CniError:
@@ -209,6 +240,8 @@ def describe(error: Exception, verb: str, log: Log, subject: str = "Calico CNI")
         elif isinstance(error, BadConfiguration):
             code = INVALID_CONFIG
         return CniError(code, str(error))
+    if isinstance(error, OSError) and error.errno == _ENOMEM:
+        return _out_of_memory(verb, subject)
     shown = f"{type(error).__name__}: {error}"
     log.error(f"Panic during {verb}", error=shown, trace=trace(error))
     return CniError(INTERNAL, f"{subject} panicked during {verb}: {shown}")

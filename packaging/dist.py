@@ -37,7 +37,7 @@ LICENCES = {
     "SQLite": "sqlite3/debian/copyright",
     "musl": "musl/COPYRIGHT",
 }
-PARTS = ("executable", "memory", "quick_import")  # of the program, in C
+PARTS = ("executable", "last_words", "memory", "quick_import")  # of the program, in C
 PURE = ("PyYAML",)  # as in freeze.py, by the name of the distribution
 INTERNALS = (
     "-DPy_BUILD_CORE",

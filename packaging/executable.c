@@ -13,6 +13,8 @@
 
 #include "executable.h"
 
+#define NO_MEMORY "out of memory: this process may not use as much as it needs"
+
 static PyObject *answer(long found)
 {
     return found == -1 ? PyErr_SetFromErrno(PyExc_OSError) : PyLong_FromLong(found);
@@ -58,6 +60,15 @@ PyStatus _PyConfig_InitPathConfig(PyConfig *config, int compute_path_config)
     return PyStatus_Ok();
 }
 
+static _Noreturn void cannot_start(PyStatus status)
+{
+    if (PyStatus_IsExit(status))
+        exit(status.exitcode);
+    last_words(status.err_msg != NULL && strcmp(status.err_msg, "memory allocation failed") != 0
+                   ? "cannot start the interpreter"
+                   : NO_MEMORY);
+}
+
 static void start(int argc, char **argv)
 {
     PyPreConfig early;
@@ -65,7 +76,7 @@ static void start(int argc, char **argv)
     early.utf8_mode = 1;
     PyStatus status = Py_PreInitialize(&early);
     if (PyStatus_Exception(status))
-        Py_ExitStatusException(status);
+        cannot_start(status);
     keep_memory();
 
     PyConfig config;
@@ -90,7 +101,7 @@ static void start(int argc, char **argv)
         status = import_quickly() < 0 ? PyStatus_Error("importlib is another") : _Py_InitializeMain();
     }
     if (PyStatus_Exception(status))
-        Py_ExitStatusException(status);
+        cannot_start(status);
 }
 
 /* All that is loaded by now stays, so no search for garbage shall look at it. */
@@ -106,14 +117,17 @@ static int be(const char *file)
 {
     PyObject *self = PyUnicode_FromString(file), *program = PyImport_AddModule("__main__"), *code = NULL;
     if (self == NULL || program == NULL || PyObject_SetAttrString(program, "__file__", self) < 0)
-        return 1;
+        last_words(NO_MEMORY);
     PyObject *module = PyImport_ImportModule("entrypoints.main");
     if (module != NULL && collect_from_here() == 0)
         code = PyObject_CallMethod(module, "main", NULL);
     if (code == NULL) {
+        if (PyErr_ExceptionMatches(PyExc_MemoryError))
+            last_words(NO_MEMORY);
         PyErr_Print(); /* ends the process itself for SystemExit */
-        return 1;
+        last_words("the program could not be loaded, most likely for want of memory");
     }
+    answered();
     return (int)PyLong_AsLong(code);
 }
 
@@ -132,6 +146,7 @@ static int end(int code)
 
 int main(int argc, char **argv)
 {
+    prepare_last_words(argv);
     if (PyImport_AppendInittab("_tortie_syscalls", init_syscalls) < 0)
         return 1;
     start(argc, argv);

@@ -7,6 +7,16 @@
    no place for. To be called before the interpreter is initialised. */
 void keep_memory(void);
 
+/* What a runtime hears of a process that dies where Python cannot answer any more: for lack of memory, or in a fault of
+   the program. To be called first; `argv` stays in use. */
+void prepare_last_words(char **argv);
+
+/* Answer with an error that says why, and end. */
+_Noreturn void last_words(const char *why);
+
+/* The call has been answered, or was none: a death from here on is only reported on standard error. */
+void answered(void);
+
 /* Import frozen modules without importlib's Python code. To be called when importlib is there; -1 and an exception if
    that fails. */
 int import_quickly(void);

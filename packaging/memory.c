@@ -9,7 +9,9 @@
    the most. They may be called by any thread at any time (PYMEM_DOMAIN_RAW), and blocks are aligned to 16.
 
    The first of the interpreter's own arenas, which every process fills, are in one page of 2 MiB where the kernel has
-   such pages to give; where it has not, nothing is different. */
+   such pages to give; where it has not, nothing is different.
+
+   A process whose address space, or data, is limited has neither: room that is set aside would be missing elsewhere. */
 
 #include <Python.h>
 #include <pthread.h>
@@ -17,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "executable.h"
 
@@ -26,12 +29,14 @@
 #define CLASSES 52 /* 16, 32, ... 128; 160, 192, 224, 256; ... 256 KiB */
 #define HUGE (2u << 20)
 #define ARENA (1u << 20)
+#define PLENTY (256u << 20) /* of address space: who may use that much has no limit worth minding */
 
 struct freed {
     struct freed *next;
 };
 
-static _Alignas(PAGE) unsigned char region[REGION];
+static unsigned char *region; /* of `room` bytes, 0 if there is none */
+static uint32_t room;
 static unsigned char class_of[REGION / PAGE];
 static uint32_t used; /* of the region, in bytes; whole pages */
 static struct freed *lists[CLASSES];
@@ -55,7 +60,7 @@ static size_t size_of(unsigned class)
 
 static int is_ours(const void *block)
 {
-    return (uintptr_t)block - (uintptr_t)region < REGION;
+    return (uintptr_t)block - (uintptr_t)region < room;
 }
 
 /* A block that was never used, from pages of its class; NULL if there are no pages left. */
@@ -64,7 +69,7 @@ static void *carve(unsigned class)
     size_t size = size_of(class);
     if ((size_t)(fresh[class].end - fresh[class].next) < size) {
         uint32_t run = size > PAGE ? (uint32_t)(size + PAGE - 1) / PAGE * PAGE : size > 512 ? 8 * PAGE : 4 * PAGE;
-        if (run > REGION - used)
+        if (run > room - used)
             return NULL;
         memset(class_of + used / PAGE, (int)class, run / PAGE);
         fresh[class].next = region + used;
@@ -153,15 +158,15 @@ static void give(void)
 
 /* --- arenas ------------------------------------------------------------------------------------------------------ */
 
-static unsigned char around[2 * HUGE], *huge; /* the whole page in it */
-static int taken[2];                          /* its halves */
+static unsigned char *huge; /* one page, if there is room */
+static int taken[2];        /* its halves */
 
 /* Also asked for smaller pieces: the stacks of Python's calls, which come and go. */
 static void *new_arena(void *context, size_t size)
 {
     if (size < ARENA)
         return kept_malloc(context, size);
-    for (size_t half = 0; half < 2 && size == ARENA; half++)
+    for (size_t half = 0; half < 2 && size == ARENA && huge != NULL; half++)
         if (!taken[half]) {
             taken[half] = 1;
             return huge + half * ARENA;
@@ -175,10 +180,27 @@ static void free_arena(void *context, void *arena, size_t size)
     size_t offset = (uintptr_t)arena - (uintptr_t)huge;
     if (size < ARENA)
         kept_free(context, arena);
-    else if (offset < HUGE)
+    else if (huge != NULL && offset < HUGE)
         taken[offset / ARENA] = 0;
     else
         munmap(arena, size);
+}
+
+/* The region, and room for the large page behind it. */
+static void set_aside(void)
+{
+    static const int kinds[] = {RLIMIT_AS, RLIMIT_DATA};
+    struct rlimit limit;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (getrlimit(kinds[i], &limit) != 0 || limit.rlim_cur < PLENTY)
+            return;
+    unsigned char *all = mmap(NULL, REGION + 2 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED)
+        return;
+    region = all;
+    room = REGION;
+    huge = (unsigned char *)(((uintptr_t)all + REGION + HUGE - 1) & -(uintptr_t)HUGE);
+    madvise(huge, HUGE, MADV_HUGEPAGE);
 }
 
 void keep_memory(void)
@@ -187,7 +209,6 @@ void keep_memory(void)
     PyObjectArenaAllocator own = {NULL, new_arena, free_arena};
     if (pthread_atfork(take, give, give) == 0)
         PyMem_SetAllocator(PYMEM_DOMAIN_RAW, &kept);
-    huge = (unsigned char *)(((uintptr_t)around + HUGE - 1) & -(uintptr_t)HUGE);
-    madvise(huge, HUGE, MADV_HUGEPAGE);
+    set_aside();
     PyObject_SetArenaAllocator(&own);
 }

@@ -14,6 +14,7 @@ from adapters.linux.kernel import Kernel
 from adapters.linux.namespaces import NamespaceMissing, NotANamespace, Stranded, is_own_namespace
 from adapters.linux.netlink import KernelError, LinkMissing, delete_named
 from adapters.linux.netlink_transports import load_lean
+from adapters.linux.spare_memory import give_back
 from domain.ipam.address import V4, V6
 from domain.workload.plan import plan_for
 from domain.workload.steps import HOST, POD, Device
@@ -76,6 +77,7 @@ class LinuxDataplane(Dataplane):
                 except Stranded:  # whatever would be deleted now would be the container's
                     raise
                 except BaseException:
+                    give_back()
                     self._undo(attachment.netns, interpreter)
                     raise
         except (ValueError, KernelError) as error:

@@ -36,6 +36,7 @@ _SCHEMA = (
     f"PRAGMA user_version = {LAYOUT}",
 )
 _RESTORE = "restore it from a backup, or put in its place what `sqlite3 FILE .recover` saves of it"
+_IOERR_SHMMAP = _sqlite3.SQLITE_IOERR | 21 << 8  # Python names the extended codes from 3.11 on
 _REASONS = {
     _sqlite3.SQLITE_ERROR: f"its tables are not as we made them; {_RESTORE}",
     _sqlite3.SQLITE_NOTADB: "it is not a SQLite database; name another file, or restore it from a backup",
@@ -45,6 +46,7 @@ _REASONS = {
     _sqlite3.SQLITE_CANTOPEN: "it cannot be opened, or its -wal and -shm files beside it cannot be made",
     _sqlite3.SQLITE_PERM: "permission denied",
     _sqlite3.SQLITE_IOERR: "the disk reports an error",
+    _IOERR_SHMMAP: "there is too little memory to map its -shm file",
 }
 
 
@@ -55,7 +57,8 @@ def uuid4() -> str:
 
 def unavailable(path: str, error: _sqlite3.Error) -> Unavailable:
     """The port's error for SQLite's."""
-    reason = _REASONS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "SQLite cannot use it")
+    number = getattr(error, "sqlite_errorcode", 0)
+    reason = _REASONS.get(number) or _REASONS.get(number & 0xFF, "SQLite cannot use it")
     return Unavailable(f"datastore {path}: {reason} ({error})")
 
 

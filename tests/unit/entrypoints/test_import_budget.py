@@ -133,7 +133,7 @@ def test_version_loads_what_reads_a_request_and_nothing_else(name: str, own: str
     assert {module for module in loaded if module.partition(".")[0] in OWN and "." in module} <= {
         *("entrypoints.main", "entrypoints.dispatch", f"entrypoints.{own}", "entrypoints.stdio", "entrypoints.flags"),
         *("entrypoints.logs", "entrypoints.log_file", "entrypoints.termination", "entrypoints.version"),
-        "entrypoints.standard_streams",
+        *("entrypoints.standard_streams", "adapters", "adapters.linux", "adapters.linux.spare_memory"),
         *("domain.value", "domain.json_text", "domain.moment", "domain.resource", "domain.ipam", "domain.ipam.address"),
         *("domain.cni", "domain.cni.errors", "domain.cni.request", "domain.cni.versions", "domain.cni.json_fields"),
         *("domain.cni.go_quote", "domain.ipam.gotext", "ports.log", "ports.errors"),

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from adapters.linux import spare_memory
 from adapters.memory.clock import MemoryClock
 from descriptors import SIGNALS, replaced, signals_restored, stdin
 from domain.cni.errors import CniError
@@ -141,6 +142,8 @@ def test_what_reading_the_configuration_warns_of_is_logged(capfd: pytest.Capture
         (BadConfiguration("bad field"), {"code": 7, "msg": "bad field"}),
         (Conflict("k"), {"code": 999, "msg": "update conflict: k"}),
         (KeyError("x"), {"code": 999, "msg": "Calico CNI panicked during ADD: KeyError: 'x'"}),
+        (MemoryError(), {"code": 999, "msg": "Calico CNI ran out of memory during ADD"}),
+        (OSError(12, "x"), {"code": 999, "msg": "Calico CNI ran out of memory during ADD"}),
         (RecursionError("deep"), {"code": 999, "msg": "Calico CNI panicked during ADD: RecursionError: deep"}),
     ],
 )
@@ -154,6 +157,32 @@ def test_every_error_becomes_one_cni_error_and_takes_everything_back(
     assert json.loads(out) == answer
     assert out == json.dumps(answer, indent=4)
     assert "Final result of CNI ADD was an error." in logged
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise MemoryError
+
+
+def test_an_error_that_there_is_no_memory_to_describe(capfd: pytest.CaptureFixture[str]) -> None:
+    subject = Subject(failing(Unspeakable()))
+    assert subject.run() == 1
+    assert subject.undone == ["second", "first"]
+    assert json.loads(capfd.readouterr().out) == {"code": 999, "msg": "Calico CNI ran out of memory during ADD"}
+
+
+@pytest.mark.parametrize("error", [MemoryError(), Refused("no")])
+def test_undoing_has_the_memory_that_was_set_aside_for_it(error: Exception) -> None:
+    reserved: list[int] = []
+
+    class Hungry(Subject):
+        def add(self, call: Call, _runtime: Runtime, undo: Undo) -> str:
+            reserved.append(len(spare_memory.kept))
+            undo.register("an effect", lambda _deadline: reserved.append(len(spare_memory.kept)))
+            return self.then(call)
+
+    assert Hungry(failing(error)).run() == 1
+    assert reserved == [1, 0]
 
 
 def test_the_trace_of_a_bug_goes_to_the_log_only(capfd: pytest.CaptureFixture[str]) -> None:
