@@ -9,6 +9,7 @@ from sys import version_info
 
 # The C module alone: `hashlib` loads OpenSSL, which takes longer than the rest of a DEL.
 _sha512 = __import__("_sha512" if version_info < (3, 12) else "_sha2").sha512
+LONGEST_FILE_NAME = 255  # bytes
 _HASH = 32
 
 

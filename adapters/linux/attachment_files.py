@@ -16,7 +16,7 @@ import os
 from adapters.linux.directory import make_directory
 from adapters.linux.errno_text import reason
 from adapters.linux.node_files import NodeFiles, replace_file
-from domain.bounded_name import bounded_name
+from domain.bounded_name import LONGEST_FILE_NAME, bounded_name
 from domain.bridge.attachment import attachment_text, read_attachment
 from ports.attachments import Attachments
 from ports.errors import PortError, Unavailable
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from domain.bridge.conf import AttachmentId
 
 _SUFFIX = ".json"
-_LONGEST = 255  # bytes of a file's name
 
 
 class AttachmentFiles(Attachments):
@@ -36,11 +35,11 @@ class AttachmentFiles(Attachments):
         self._files = NodeFiles()
 
     def _path(self, network: str, owner: AttachmentId) -> str:
-        name = bounded_name(f"{owner.container_id}-{owner.ifname}", _LONGEST - len(_SUFFIX))
+        name = bounded_name(f"{owner.container_id}-{owner.ifname}", LONGEST_FILE_NAME - len(_SUFFIX))
         return os.path.join(self._folder(network), name + _SUFFIX)
 
     def _folder(self, network: str) -> str:
-        return os.path.join(self._directory, bounded_name(network, _LONGEST))
+        return os.path.join(self._directory, bounded_name(network, LONGEST_FILE_NAME))
 
     def save(self, network: str, attachment: BridgeAttachment) -> None:
         path = self._path(network, attachment.id)

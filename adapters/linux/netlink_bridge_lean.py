@@ -63,7 +63,7 @@ class LeanBridgeNetlink(LeanNetlink, BridgeNetlink):
         return [found[1] for found in listed if found and found[0] == index]
 
     def append_route(self, route: RouteRequest) -> None:
-        self._ask(messages.append_route(route))
+        self._ask(self._encoded(messages.append_route, route))
 
     def known_routes(self, version: int) -> list[RouteRequest]:
         listed = [messages.read_any_route(answer.body) for answer in self._dump(messages.get_all_routes(version))]

@@ -104,7 +104,7 @@ class LeanNetlink(Netlink):
         """What cannot be written as a message is an invalid argument, as the kernel would say."""
         try:
             return request(*arguments, **named)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise KernelError(EINVAL) from error
 
     def _dump(self, request: Request) -> list[Answer]:

@@ -98,7 +98,7 @@ def read_bridge_conf(document: Json, *, own_name: bool, verb: str = "ADD") -> Br
         why = f"json: cannot unmarshal {kind_of(document)} into Go value of type main.NetConf"
         raise CniError(INTERNAL, f"failed to load netconf: {why}")
     ending = verb in ENDING
-    found, warnings = _members(document, ending=ending)
+    found, warnings = _members(document, verb)
     for field, read in _VALUES:
         try:
             if field in found:
@@ -117,15 +117,17 @@ def read_bridge_conf(document: Json, *, own_name: bool, verb: str = "ADD") -> Br
     return conf.replace(mtu=max(0, conf.mtu), is_gateway=conf.is_gateway or conf.is_default_gateway)
 
 
-def _members(document: dict[str, Json], *, ending: bool) -> tuple[dict[str, Any], list[str]]:
-    """(fields, warnings). Rules that may be there are looked for if nobody knows whether they were asked for."""
+def _members(document: dict[str, Json], verb: str) -> tuple[dict[str, Any], list[str]]:
+    """(fields, warnings). If nobody knows whether rules were asked for, they are looked for; if nobody knows what is
+    valid, nothing is collected.
+    """
     try:
         return read_fields(document, _CONF, "NetConf"), []
     except WrongType as error:
-        if not ending:
+        if verb not in ENDING:
             raise CniError(INTERNAL, f"failed to load netconf: {error}") from None
     found, complaints = read_readable(document, _CONF, "NetConf")
-    for field in ("valid", "older_valid"):
+    for field in ("valid", "older_valid") if verb == "GC" else ():
         if field in complaints:
             raise CniError(INTERNAL, f"failed to load netconf: {complaints[field]}")
     found.update({field: True for field in ("masquerade", "mac_spoof_check") if field in complaints})

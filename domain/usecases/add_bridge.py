@@ -24,7 +24,7 @@ from domain.cni.errors import INTERNAL, CniError
 from domain.cni.result import Dns, Result, ResultInterface
 from domain.usecases.steps.bridge_owner import owner_of, refuse_host_namespace
 from domain.usecases.steps.host_lock import lock_container
-from domain.workload.mac import parse_mac
+from domain.workload.mac import is_device_mac, parse_mac
 from domain.workload.steps import HOST, POD, Device
 from ports.errors import Missing, Refused
 from ports.ipam_plugin import IpamCall
@@ -58,9 +58,12 @@ def _wanted_mac(call: BridgeCall) -> str:
     """The runtime's, the configuration's, or that of CNI_ARGS; "" leaves it to the kernel."""
     wanted = call.netconf.mac or call.args.mac
     try:
-        return parse_mac(wanted) if wanted else ""
+        mac = parse_mac(wanted) if wanted else ""
+        if mac and not is_device_mac(mac):
+            raise ValueError(f"address {wanted}: not that of one Ethernet device")
     except ValueError as error:
         raise CniError(INTERNAL, f"failed to make veth pair: {error}") from None
+    return mac
 
 
 class _Connection:

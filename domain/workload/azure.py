@@ -10,6 +10,7 @@ configuration that needs no change is passed on character by character.
 
 from __future__ import annotations
 
+from domain.bounded_name import LONGEST_FILE_NAME, bounded_name
 from domain.cni.errors import INVALID_CONFIG, CniError
 from domain.ipam.address import Cidr
 from domain.json_text import dumps, parse
@@ -40,11 +41,15 @@ class AzureEndpoint(Value):
 
 
 def network_path(network: str) -> str:
-    return f"{STATE_DIRECTORY}/{network}/network.json"
+    return f"{_folder(network)}/network.json"
 
 
 def endpoint_path(network: str, container_id: str, interface: str) -> str:
-    return f"{STATE_DIRECTORY}/{network}/{container_id}-{interface}"
+    return f"{_folder(network)}/{bounded_name(f'{container_id}-{interface}', LONGEST_FILE_NAME)}"
+
+
+def _folder(network: str) -> str:
+    return f"{STATE_DIRECTORY}/{bounded_name(network, LONGEST_FILE_NAME)}"
 
 
 def network_text(network: AzureNetwork) -> str:

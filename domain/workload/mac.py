@@ -25,6 +25,12 @@ def parse_mac(text: str) -> str:
     return ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))
 
 
+def is_device_mac(mac: str) -> bool:
+    """Whether an Ethernet device can have a MAC that was read: not one of a group, nor none at all."""
+    octets = bytes.fromhex(mac.replace(":", ""))
+    return len(octets) == 6 and any(octets) and not octets[0] & 1
+
+
 def link_local(mac: str) -> Address:
     """The IPv6 link-local address that the kernel derives from an Ethernet address (modified EUI-64)."""
     octets = bytes.fromhex(mac.replace(":", ""))

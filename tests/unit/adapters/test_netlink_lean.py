@@ -9,7 +9,8 @@ from socket import AF_UNIX, SOCK_SEQPACKET, socketpair
 import pytest
 
 from adapters.linux.netlink import KernelError, KernelLink, PairRequest
-from adapters.linux.netlink_lean import LeanNetlink
+from adapters.linux.netlink_bridge import RouteRequest
+from adapters.linux.netlink_bridge_lean import LeanBridgeNetlink
 from adapters.linux.netlink_messages import DONE, ERROR, Request, answers, attribute, envelope, text_attribute, u32
 from domain.ipam.address import Cidr
 
@@ -29,7 +30,7 @@ class Script:
 
     def __init__(self) -> None:
         self._ours, theirs = socketpair(AF_UNIX, SOCK_SEQPACKET)
-        self.netlink = LeanNetlink(theirs)
+        self.netlink = LeanBridgeNetlink(theirs)
 
     def say(self, *messages: bytes) -> None:
         self._ours.send(b"".join(messages))
@@ -170,6 +171,9 @@ def test_a_dump_that_is_refused_is_an_error(kernel):
         lambda netlink: netlink.link("eth\0"),
         lambda netlink: netlink.set_mac(7, "02:00"),
         lambda netlink: netlink.create_pair(PairRequest("veth", "cali1", "\ud800", 9)),
+        lambda netlink: netlink.append_route(RouteRequest(7, ONE, scope=300)),
+        lambda netlink: netlink.append_route(RouteRequest(7, ONE, mtu=1 << 32)),
+        lambda netlink: netlink.create_bridge("br0", -1, filters_vlans=False),
     ],
 )
 def test_what_cannot_be_written_is_an_invalid_argument_and_never_sent(kernel, ask):

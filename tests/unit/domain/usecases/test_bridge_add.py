@@ -118,6 +118,14 @@ def test_bt_16_the_wanted_mac(host: OneHost, wanted) -> None:
     assert host.add(host.conf(**wanted)).interfaces[2].mac == "02:00:00:00:00:aa"
 
 
+@pytest.mark.parametrize(
+    "mac", ["01:00:5e:00:00:01", "ff:ff:ff:ff:ff:ff", "00:00:00:00:00:00", "02:00:00:00:00:00:00:01"]
+)
+def test_bt_16_a_mac_that_no_device_can_have(host: OneHost, mac: str) -> None:
+    with pytest.raises(CniError, match=f"failed to make veth pair: address {mac}: not that of one Ethernet device"):
+        host.add(host.conf(runtimeConfig={"mac": mac}))
+
+
 def test_bt_16_a_bad_mac(host: OneHost) -> None:
     with pytest.raises(CniError, match="failed to make veth pair: address x: invalid MAC address"):
         host.add(host.conf(runtimeConfig={"mac": "x"}))

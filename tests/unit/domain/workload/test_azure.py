@@ -118,3 +118,11 @@ def test_the_network_remembers_the_masked_subnet_of_the_first_address():
 def test_where_the_state_is_kept():
     assert network_path("net1") == "/var/run/calico/azure/networks/net1/network.json"
     assert endpoint_path("net1", "cid", "eth0") == "/var/run/calico/azure/networks/net1/cid-eth0"
+
+
+def test_names_of_any_length_fit_into_a_files_name():
+    paths = [endpoint_path("n" * 300, "c" * 300 + tail, "eth0") for tail in "ab"]
+    assert len(set(paths)) == 2
+    for path in (*paths, network_path("n" * 300)):
+        assert max(len(part) for part in path.split("/")) <= 255
+    assert paths[0].rpartition("/")[0] == network_path("n" * 300).rpartition("/")[0]
