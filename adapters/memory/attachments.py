@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 
 class MemoryAttachments(Attachments):
-    """`failing` is raised by `save` and `forget`, if it is set."""
+    """`failing` is raised by `save` and `forget`, `unlisted` by `all`, if they are set."""
 
     def __init__(self) -> None:
         self.kept: dict[tuple[str, str], BridgeAttachment] = {}
         self.failing: Exception | None = None
+        self.unlisted: Exception | None = None
 
     def save(self, network: str, attachment: BridgeAttachment) -> None:
         if self.failing is not None:
@@ -34,6 +35,8 @@ class MemoryAttachments(Attachments):
         self.kept.pop(_key(network, owner), None)
 
     def all(self, network: str) -> tuple[BridgeAttachment, ...]:
+        if self.unlisted is not None:
+            raise self.unlisted
         return tuple([self.kept[key] for key in sorted(self.kept) if key[0] == network])
 
 

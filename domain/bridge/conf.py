@@ -209,6 +209,8 @@ def _host_naming(naming: str) -> str:
 
 
 def _ipam(ipam: Delegate) -> Delegate:
+    if "/" in ipam.type:
+        raise CniError(INTERNAL, f"invalid plugin name: {ipam.type}")
     if ipam.type in OWN_NAMES:
         raise CniError(INVALID_CONFIG, f'ipam.type "{ipam.type}" is this plugin itself; "host-local" is an IPAM plugin')
     return ipam

@@ -134,6 +134,11 @@ class _Deletion:
         )
 
     def _has_other_interfaces(self) -> bool:
+        """Or may have, for all we know."""
         own = self._owner.attachment
-        known = [one.id for one in self._runtime.attachments.all(self._owner.network)]
+        try:
+            known = [one.id for one in self._runtime.attachments.all(self._owner.network)]
+        except PortError as error:
+            self._runtime.log.warning("Cannot tell whether the container has other interfaces", error=error)
+            return True
         return any(one.container_id == own.container_id and one != own for one in known)

@@ -205,6 +205,7 @@ def test_values_that_cannot_be_are_code_7(members, message) -> None:
         ({"dns": {"search": 5}}, "DNS.dns.search of type []string"),
         ({"IsGateway": 5}, "NetConf.isGateway of type bool"),
         ({"ipam": {"type": "bridge"}}, 'ipam.type "bridge" is this plugin itself'),
+        ({"ipam": {"type": "../x"}}, "invalid plugin name: ../x"),
         ({"hostVethNaming": "x"}, 'invalid hostVethNaming "x"'),
         ({"stateDir": "state"}, 'invalid stateDir "state"'),
     ],

@@ -22,7 +22,7 @@ from domain.usecases.delete_bridge import delete_bridge
 from domain.usecases.undo import Undo
 from entrypoints.own_host_local import OwnHostLocal
 from one_host import NETWORK, ONE_V4, OneHost
-from ports.errors import PortError, Refused
+from ports.errors import PortError, Refused, Unavailable
 from spoiling import Path, Spoilt, spoilt_documents
 
 CONF: dict[str, Any] = {
@@ -201,6 +201,16 @@ def test_the_record_keeps_the_section() -> None:
     (record,) = host.attachments.kept.values()
     assert isinstance(record, BridgeAttachment)
     assert json.loads(record.ipam_section) == CONF["ipam"]
+
+
+def test_a_folder_of_records_that_cannot_be_listed_holds_up_nobody() -> None:
+    """The rules that the container's interfaces share stay, as long as another one may need them."""
+    host = OneHost()
+    host.add(host.conf(ipMasq=True))
+    host.attachments.unlisted = Unavailable("cannot list /dev/null/net1: not a directory")
+    host.delete(host.conf(ipMasq=True), "c1", "eth7", netns="")
+    assert host.firewall.masqueraded
+    assert "Cannot tell whether the container has other interfaces" in host.log.shown("warning")[0]
 
 
 def test_a_store_that_nobody_has_made_is_not_made_to_release_something() -> None:
