@@ -34,9 +34,17 @@ class Container(containers.DeclarativeContainer):
     log = providers.Singleton(CallLog, "tortie")
     clock = providers.Singleton(wiring.clock)
     exported = providers.Singleton(wiring.exported, netconf, environment)
-    servers = providers.Singleton(wiring.api_servers, netconf, exported, clock)
+    servers = providers.Singleton(wiring.api_servers, netconf, exported, clock, hasty=True)
     datastore = providers.Singleton(
-        wiring.datastore, exported, netconf.provided.sqlite_path, clock, servers, create=create, inline=inline, log=log
+        wiring.datastore,
+        exported,
+        netconf.provided.sqlite_path,
+        clock,
+        servers,
+        create=create,
+        inline=inline,
+        log=log,
+        hasty=True,
     )
     cluster = providers.Singleton(wiring.cluster, netconf, exported, servers)
     dataplane = providers.Singleton(wiring.dataplane, netconf, clock, log, exported)

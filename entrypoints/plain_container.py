@@ -45,7 +45,7 @@ class PlainContainer:
         self.clock = Once(wiring.clock)
         self.node = Once(wiring.node)
         self.exported = Once(lambda: wiring.exported(self.netconf(), self.environment()))
-        self.servers = Once(lambda: wiring.api_servers(self.netconf(), self.exported(), self.clock()))
+        self.servers = Once(lambda: wiring.api_servers(self.netconf(), self.exported(), self.clock(), hasty=True))
         self.datastore = Once(self._datastore)
         self.cluster = Once(lambda: wiring.cluster(self.netconf(), self.exported(), self.servers()))
 
@@ -58,4 +58,5 @@ class PlainContainer:
             create=self.create(),
             inline=self.inline(),
             log=self.log(),
+            hasty=True,
         )

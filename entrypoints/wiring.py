@@ -88,8 +88,8 @@ def setting(environment: Mapping[str, str], name: str) -> str:
     return environment.get(f"CALICO_{name}", environment.get(name, ""))
 
 
-def api_servers(netconf: NetConf, environment: Mapping[str, str], clock: Clock) -> ApiServers:
-    """Cheap: opens nothing."""
+def api_servers(netconf: NetConf, environment: Mapping[str, str], clock: Clock, *, hasty: bool = False) -> ApiServers:
+    """Cheap: opens nothing. `hasty` is as `Api` has it."""
     from entrypoints.wiring_kubernetes import ApiServers
 
     return ApiServers(
@@ -98,6 +98,7 @@ def api_servers(netconf: NetConf, environment: Mapping[str, str], clock: Clock) 
         lambda name: setting(environment, name),
         clock,
         library=lambda: wants_library(environment),
+        hasty=hasty,
     )
 
 
@@ -110,11 +111,12 @@ def datastore(  # noqa: PLR0913 - one parameter per thing that a type of datasto
     create: bool = False,
     inline: Mapping[str, str] = NO_INLINE,
     log: Log | None = None,
+    hasty: bool = False,
 ) -> Datastore:
     """The type that is asked for; without one etcd if endpoints are given, else Kubernetes.
 
     With `create` a missing embedded datastore is made. Only an operator asks for that, never a plugin; and only an
-    operator's configuration file has certificates `inline`.
+    operator's configuration file has certificates `inline`, and only an operator is `hasty`.
     """
     type = setting(environment, "DATASTORE_TYPE")
     if not type:
@@ -124,7 +126,7 @@ def datastore(  # noqa: PLR0913 - one parameter per thing that a type of datasto
             sqlite_path or setting(environment, "TORTIE_SQLITE_PATH"), clock, create=create, log=log
         )
     if type == "etcdv3":
-        return etcd_datastore(environment, clock, inline, log)
+        return etcd_datastore(environment, clock, inline, log, hasty=hasty)
     if type == "kubernetes":
         return servers.datastore()
     known = 'set "datastore_type" or DATASTORE_TYPE to "kubernetes", "etcdv3" or "sqlite"'
@@ -143,7 +145,12 @@ def sqlite_datastore(path: str, clock: Clock, *, create: bool = False, log: Log 
 
 
 def etcd_datastore(
-    environment: Mapping[str, str], clock: Clock, inline: Mapping[str, str], log: Log | None = None
+    environment: Mapping[str, str],
+    clock: Clock,
+    inline: Mapping[str, str],
+    log: Log | None = None,
+    *,
+    hasty: bool = False,
 ) -> Datastore:
     """Settings are read, and complained about, before a library is loaded."""
     from adapters.etcdv3.datastore import EtcdDatastore
@@ -153,7 +160,7 @@ def etcd_datastore(
     if not wants_library(environment):
         from adapters.etcdv3.transport_lean import open_lean
 
-        return EtcdDatastore(settings, clock, open_lean)
+        return EtcdDatastore(settings, clock, open_lean, hasty=hasty)
     from adapters.etcdv3.load_etcd3 import load_etcd3
     from adapters.linux.signals import Withheld
 
@@ -161,7 +168,7 @@ def etcd_datastore(
         opener = load_etcd3(settings.tls, Withheld)
     except ImportError as error:
         raise BadConfiguration(f'TORTIE_TRANSPORT "library" needs the packages of the extra "etcd": {error}') from error
-    return EtcdDatastore(settings, clock, opener)
+    return EtcdDatastore(settings, clock, opener, hasty=hasty)
 
 
 def _unheard(_text: str) -> None:

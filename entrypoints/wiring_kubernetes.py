@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class ApiServers:
     """`setting` reads one setting of the environment; `library` asks for the transport on the `kubernetes` package."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one parameter per thing that decides about a client
         self,
         netconf: NetConf,
         environment: Mapping[str, str],
@@ -31,12 +31,14 @@ class ApiServers:
         clock: Clock,
         *,
         library: Callable[[], bool],
+        hasty: bool = False,
     ) -> None:
         self._netconf = netconf
         self._environment = environment
         self._setting = setting
         self._clock = clock
         self._library = library
+        self._hasty = hasty
         self._open: list[tuple[Settings, Api]] = []
 
     def datastore(self) -> Datastore:
@@ -66,7 +68,7 @@ class ApiServers:
             if settings.same_connection(known):
                 return api
         transport = open_transport(settings, lambda: read(outside), outside, library=self._library())
-        api = Api(transport, self._clock)
+        api = Api(transport, self._clock, hasty=self._hasty)
         self._open.append((settings, api))
         return api
 

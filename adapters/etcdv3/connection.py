@@ -49,7 +49,11 @@ _STALE_TOKEN = ("invalid auth token", "revision of auth store is old")
 
 
 class Connection:
-    """Connects on first use. `opener` makes a transport; `discover` finds the endpoints where settings name none."""
+    """Connects on first use. `opener` makes a transport; `discover` finds the endpoints where settings name none.
+
+    `hasty`: somebody waits at a terminal, and is told at once that nobody listens at any of them; a plugin tries again,
+    since its next call may be a minute away.
+    """
 
     def __init__(
         self,
@@ -57,6 +61,8 @@ class Connection:
         clock: Clock,
         opener: Open,
         discover: Callable[[str, Clock, Deadline], tuple[Endpoint, ...]],
+        *,
+        hasty: bool = False,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -66,6 +72,7 @@ class Connection:
         self._transport: Transport | None = None
         self._token = ""
         self._reached, self._patience = False, PATIENCE
+        self._hasty = hasty
         self._known: Heard | None = None
 
     def ask(
@@ -121,7 +128,8 @@ class Connection:
             except TransportError as error:
                 if error.status == UNAVAILABLE or refusal is None:  # the last try may be too short to learn anything
                     refusal = error
-                if isinstance(error, Untrusted) or patience.passed(self._clock.monotonic()):
+                unheard = self._hasty and not self._reached and error.status == UNAVAILABLE
+                if isinstance(error, Untrusted) or unheard or patience.passed(self._clock.monotonic()):
                     if not self._reached:
                         self._patience = LESS_PATIENCE
                     raise self._translated(refusal, str(self._settings), deadline) from error

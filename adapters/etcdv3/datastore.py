@@ -34,13 +34,22 @@ _LARGEST = 2**63 - 1
 
 
 class EtcdDatastore(TextStore):
-    """Nothing is connected before the first verb. Close it when the call has answered (`with` does)."""
+    """Nothing is connected before the first verb. Close it when the call has answered (`with` does).
+
+    `hasty` is as `Connection` has it.
+    """
 
     def __init__(
-        self, settings: EtcdSettings, clock: Clock, opener: Open, *, new_uid: Callable[[], str] | None = None
+        self,
+        settings: EtcdSettings,
+        clock: Clock,
+        opener: Open,
+        *,
+        new_uid: Callable[[], str] | None = None,
+        hasty: bool = False,
     ) -> None:
         super().__init__(f"datastore {settings}", clock, new_uid or _uuid4)
-        self._connection = Connection(settings, clock, opener, discover)
+        self._connection = Connection(settings, clock, opener, discover, hasty=hasty)
 
     def __enter__(self) -> Self:
         return self

@@ -46,13 +46,16 @@ class Forbidden(Unauthorized):
 
 
 class Api:
-    """`where` names the server in errors."""
+    """`where` names the server in errors. `hasty`: somebody waits at a terminal, and is told at once that nobody
+    listens there; a plugin tries again, since its next call may be a minute away.
+    """
 
-    def __init__(self, transport: Transport, clock: Clock) -> None:
+    def __init__(self, transport: Transport, clock: Clock, *, hasty: bool = False) -> None:
         self.where = f"Kubernetes API server {transport.server}"
         self._transport = transport
         self._clock = clock
         self._pauses, self._reached = PAUSES, False
+        self._hasty = hasty
         self._seen: dict[Request, tuple[float, Reply]] = {}
 
     def read(self, requests: Sequence[Request], deadline: Deadline) -> list[Reply]:
@@ -145,7 +148,8 @@ class Api:
         text = fault.text if self._transport.server in fault.text else f"{self.where}: {fault.text}"
         if tries.expired():
             raise Expired(self.where) from fault.cause
-        pause = None if fault.final else tries.next_pause(fault)
+        unheard = self._hasty and not self._reached and fault.harmless and fault.cause is not None
+        pause = None if fault.final or unheard else tries.next_pause(fault)
         if pause is None:
             if not self._reached:
                 self._pauses = FEW_PAUSES

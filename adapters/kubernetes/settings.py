@@ -49,6 +49,12 @@ class Tls(Value):
         return f"Tls(insecure={self.insecure})"  # not the key
 
 
+_WHERE = (
+    'name a kubeconfig with "kubernetes": {"kubeconfig": PATH} in the network configuration, or with KUBECONFIG in the '
+    "environment"
+)
+
+
 class Settings(Value):
     """`headers` go with every request and hold the secret, if there is one. `credentials` says for errors where they
     come from and until when they are good. `exec` is a plugin that has still to be asked, and `about_cluster` what it
@@ -71,6 +77,10 @@ class Settings(Value):
     def same_connection(self, other: Settings) -> bool:
         """Whether one connection can serve both."""
         return self == other.replace(qps=self.qps, burst=self.burst, credentials=self.credentials)
+
+
+class NothingConfigured(BadConfiguration):
+    """No setting says where an API server is. The text is the original's."""
 
 
 class Overrides(Value):
@@ -109,7 +119,10 @@ def read_datastore_settings(setting: Callable[[str], str], outside: Outside, inl
         paths = [path for path in setting("KUBECONFIG").split(":") if path]
         if not paths and not overrides.server:
             paths = _at_home(outside)
-        cluster, user = _basis(paths, overrides, outside)
+        try:
+            cluster, user = _basis(paths, overrides, outside)
+        except NothingConfigured as error:
+            raise BadConfiguration(f"{error}; {_WHERE}") from None
     settings = _assemble(cluster, user, overrides, outside)
     qps, burst = _read_number("K8S_CLIENT_QPS", setting), _read_number("K8S_CLIENT_BURST", setting)
     return settings.replace(qps=qps or DEFAULT_QPS, burst=int(burst) or DEFAULT_BURST)
@@ -187,7 +200,7 @@ def _basis(paths: Sequence[str], overrides: Overrides, outside: Outside) -> tupl
 
     token = f"{outside.service_account}/token"
     if not host or not port or not isfile(token):
-        raise BadConfiguration(NOT_CONFIGURED)
+        raise NothingConfigured(NOT_CONFIGURED)
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     user = User(token_file=token, shown="service account of this pod")
     return Cluster(server, ca=Material(path=f"{outside.service_account}/ca.crt")), user

@@ -331,3 +331,39 @@ def test_where_a_token_is_needed_connecting_asks_for_it_and_later_uses_it(clock)
     etcd.close()
     etcd.ask(played.request, LATER, repeatable=True, reads=KEYS)
     assert played.questions == [Question(KEYS, user="u", password="p"), Question(KEYS, "token")]  # noqa: S106
+
+
+# --- an operator who waits ------------------------------------------------------------------------------------------
+
+
+def hasty(played) -> Connection:
+    return Connection(EtcdSettings((A, B)), played.clock, played.open, undiscovered, hasty=True)
+
+
+def test_an_operator_is_told_at_once_that_nobody_listens(clock):
+    played = Played(clock, refusals=[unavailable("connection refused", harmless=True)])
+    with pytest.raises(Unavailable, match="connection refused"):
+        hasty(played).ask(played.request, LATER)
+    assert (len(played.opened), clock.slept) == (1, [])
+
+
+def test_an_operator_waits_for_who_does_not_answer_and_who_has_answered_before(clock):
+    silent = TransportError(DEADLINE_EXCEEDED, "no answer", harmless=True)
+    gone, back = unavailable(), unavailable("connection refused", harmless=True)
+    played = Played(clock, gone, "answer", refusals=[silent])
+    connection = hasty(played)
+    played.request = _refusing_after(played, back)
+    assert connection.ask(played.request, LATER, repeatable=True) == "answer"
+    assert len(played.opened) == 4
+
+
+def _refusing_after(played, refusal):
+    """Its first request fails, and then connecting does, once."""
+    ask = played.request
+
+    def request(transport, seconds):
+        if len(played.opened) == 2:
+            played.refusals.append(refusal)
+        return ask(transport, seconds)
+
+    return request

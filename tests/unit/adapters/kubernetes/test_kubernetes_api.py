@@ -415,3 +415,21 @@ def test_the_cause_of_an_error_is_kept(server, api):
     with pytest.raises(Unavailable) as told:
         api.read([READ], SOON)
     assert isinstance(told.value.__cause__, TransportError)
+
+
+class TestHaste:
+    """Of an operator who waits at a terminal."""
+
+    def test_that_nobody_listens_is_told_at_once(self, server, recorded, clock):
+        server.before = fail_first(9, lost("connection refused", harmless=True))
+        with pytest.raises(Unavailable, match="connection refused"):
+            Api(recorded, clock, hasty=True).read([READ], SOON)
+        assert clock.slept == []
+
+    def test_a_server_that_answers_is_waited_for(self, server, recorded, clock):
+        hasty = Api(recorded, clock, hasty=True)
+        server.before = fail_first(1, server.failure(503, "one moment"))
+        assert hasty.read([READ], SOON)[0].status == 404
+        server.before = fail_first(1, lost("connection refused", harmless=True))
+        assert hasty.read([DELETE.replace(method="GET")], SOON)[0].status == 404
+        assert clock.slept == [0.1, 0.1]

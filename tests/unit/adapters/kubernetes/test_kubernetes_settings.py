@@ -454,10 +454,12 @@ def test_the_home_directorys_kubeconfig_is_next(config, tmp_path):
 
 
 def test_nothing_configured_is_said_in_the_originals_words(tmp_path):
-    assert refusal(lambda: read({}, HOME=str(tmp_path))) == NOT_CONFIGURED
-    assert (
-        refusal(lambda: read({}, KUBERNETES_SERVICE_HOST="10.0.0.1", KUBERNETES_SERVICE_PORT="443")) == NOT_CONFIGURED
-    )
+    """Which name a variable that is of no use; so the one that is comes behind them, where nothing else stood."""
+    in_a_pod = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    for environment in ({"HOME": str(tmp_path)}, in_a_pod):
+        told = refusal(lambda environment=environment: read({}, **environment))
+        assert told.startswith(f"{NOT_CONFIGURED}; name a kubeconfig")
+        assert "KUBECONFIG" in told
     assert refusal(lambda: read_pod_settings(NetConf(), outside(HOME=str(tmp_path)))) == NOT_CONFIGURED
 
 
