@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 BUDGET = 60.0  # seconds for a call whose configuration does not say
 _LONGEST = 86_400  # a day; the kernel's timers do not take any number
 _MOST_UNDO_ROUNDS = 100
+_OWN = ("domain", "ports", "adapters", "entrypoints")
 _ENOMEM = 12
 
 
@@ -225,7 +226,10 @@ def _described(error: Exception, verb: str, log: Log, subject: str) -> CniError:
 
 
 def describe(error: Exception, verb: str, log: Log, subject: str = "Calico CNI") -> CniError:
-    """The error as its runtime reads it. What nobody foresaw is a bug: its trace goes to the log."""
+    """The error as its runtime reads it. What nobody foresaw is a bug: its trace goes to the log.
+
+    The text of an error of our own is for the user, also where somebody should have caught it.
+    """
     if isinstance(error, CniError):
         return error
     from domain.ipam.errors import IpamError
@@ -242,6 +246,9 @@ def describe(error: Exception, verb: str, log: Log, subject: str = "Calico CNI")
         return CniError(code, str(error))
     if isinstance(error, OSError) and error.errno == _ENOMEM:
         return _out_of_memory(verb, subject)
+    if type(error).__module__.partition(".")[0] in _OWN:
+        log.error(f"Nobody has caught an error during {verb}", error=error, trace=trace(error))
+        return CniError(INTERNAL, str(error) or type(error).__name__)
     shown = f"{type(error).__name__}: {error}"
     log.error(f"Panic during {verb}", error=shown, trace=trace(error))
     return CniError(INTERNAL, f"{subject} panicked during {verb}: {shown}")

@@ -13,11 +13,14 @@ from typing import Any
 import pytest
 
 from adapters.linux import spare_memory
+from adapters.linux.interpreter import StepFailed
+from adapters.linux.netlink import KernelError
 from adapters.memory.clock import MemoryClock
 from descriptors import SIGNALS, replaced, signals_restored, stdin
 from domain.cni.errors import CniError
 from domain.cni.netconf import NetConf
 from domain.cni.request import CniArgs
+from domain.cni.result import BadAddress
 from domain.ipam.errors import IpamError
 from domain.usecases.call import Call
 from domain.usecases.undo import Undo
@@ -141,6 +144,9 @@ def test_what_reading_the_configuration_warns_of_is_logged(capfd: pytest.Capture
         (Expired("the lock"), {"code": 11, "msg": "deadline exceeded while waiting for the lock"}),
         (BadConfiguration("bad field"), {"code": 7, "msg": "bad field"}),
         (Conflict("k"), {"code": 999, "msg": "update conflict: k"}),
+        (BadAddress("invalid IP address: x", "Route.routes.gw"), {"code": 999, "msg": "invalid IP address: x"}),
+        (KernelError(1), {"code": 999, "msg": "operation not permitted"}),
+        (StepFailed(), {"code": 999, "msg": "StepFailed"}),
         (KeyError("x"), {"code": 999, "msg": "Calico CNI panicked during ADD: KeyError: 'x'"}),
         (MemoryError(), {"code": 999, "msg": "Calico CNI ran out of memory during ADD"}),
         (OSError(12, "x"), {"code": 999, "msg": "Calico CNI ran out of memory during ADD"}),
