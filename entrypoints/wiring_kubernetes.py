@@ -43,13 +43,15 @@ class ApiServers:
 
     def datastore(self) -> Datastore:
         from adapters.kubernetes.datastore import KubernetesDatastore
-        from adapters.kubernetes.settings import read_datastore_settings
+        from adapters.kubernetes.settings import read_datastore_settings, read_flag
 
         inline = self._setting("KUBECONFIG_INLINE")  # what an operator's configuration file may have
         api = self._api(lambda outside: read_datastore_settings(self._setting, outside, inline))
         group = self._setting("CALICO_API_GROUP")
         prefixes = self._environment.get("FELIX_INTERFACEPREFIX", "")
-        return KubernetesDatastore(api, self._clock, group=group, host_prefix=prefixes)
+        # A DEL gives back what there is: an ADD from before the setting may have been given an address.
+        no_ipam = read_flag("USE_POD_CIDR", self._setting) and self._environment.get("CNI_COMMAND") == "ADD"
+        return KubernetesDatastore(api, self._clock, group=group, host_prefix=prefixes, no_ipam=no_ipam)
 
     def cluster(self) -> Cluster:
         from adapters.kubernetes.cluster import KubernetesCluster

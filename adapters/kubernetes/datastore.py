@@ -40,13 +40,17 @@ if TYPE_CHECKING:
 
 
 class KubernetesDatastore(Datastore):
-    """`group` is CALICO_API_GROUP, `host_prefix` FELIX_INTERFACEPREFIX. Whoever made the `api` may share it with a
-    `KubernetesCluster`, so that neither asks for what the other has just read. Closing this closes it.
+    """`group` is CALICO_API_GROUP, `host_prefix` FELIX_INTERFACEPREFIX; with `no_ipam` there are no IPAM records.
+
+    Whoever made the `api` may share it with a `KubernetesCluster`, so that neither asks for what the other has just
+    read. Closing this closes it.
     """
 
     lists_in_one_go = False  # a page has 500 objects
 
-    def __init__(self, api: Api, clock: Clock, *, group: str = "", host_prefix: str = "cali") -> None:
+    def __init__(
+        self, api: Api, clock: Clock, *, group: str = "", host_prefix: str = "cali", no_ipam: bool = False
+    ) -> None:
         self._api = api
         self._clock = clock
         self._custom = CustomObjects(api, Groups(api, group), clock)
@@ -60,6 +64,10 @@ class KubernetesDatastore(Datastore):
             ProfileKey: profiles,
             Profiles: profiles,
         }
+        if no_ipam:
+            from adapters.kubernetes.no_ipam import IPAM_RECORDS, NoIpam
+
+            self._families.update(dict.fromkeys(IPAM_RECORDS, NoIpam()))
 
     @property
     def left_out(self) -> tuple[BadText, ...]:  # type: ignore[override]  # one family has them

@@ -111,7 +111,7 @@ def read_datastore_settings(setting: Callable[[str], str], outside: Outside, inl
         key=setting("K8S_KEY_FILE"),
         token=setting("K8SAPITOKEN"),
         origin="the token in CALICO_K8SAPITOKEN",
-        insecure=_read_flag("K8S_INSECURE_SKIP_TLS_VERIFY", setting),
+        insecure=read_flag("K8S_INSECURE_SKIP_TLS_VERIFY", setting),
     )
     if inline:
         cluster, user = inline_kubeconfig(inline, overrides.context)
@@ -164,7 +164,7 @@ def with_plugin(settings: Settings, outside: Outside) -> Settings:
     return settings.replace(exec=None, tls=tls, headers=headers, credentials=shown)
 
 
-def _read_flag(name: str, setting: Callable[[str], str]) -> bool:
+def read_flag(name: str, setting: Callable[[str], str]) -> bool:
     value = setting(name)
     if value not in _TRUE + _FALSE:
         raise BadConfiguration(f"failed to load config from env vars: {name} is {value!r}, neither true nor false")

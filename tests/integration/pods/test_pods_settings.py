@@ -7,8 +7,9 @@ import time
 
 import pytest
 
+from integration.plugin.host import Answer
 from integration.pods.checks import check_nothing_stored
-from integration.pods.world import PodHost
+from integration.pods.world import PodHost, Sandbox
 from services.http_stub import HttpStub, reply
 from services.tcp_proxy import TcpProxy
 
@@ -46,3 +47,20 @@ def test_k8s_043_the_connection_test_fails_without_a_datastore(pool: PodHost) ->
     netconf = pool.netconf(**pool.store.nowhere())
     answer = pool.raw({"CNI_COMMAND": "VERSION"}, json.dumps(netconf), "-t")
     assert answer.error(100, "data store connection failed")["details"]
+
+
+@pytest.mark.stores("v1", "v3")
+def test_use_pod_cidr_leaves_addresses_to_the_nodes_and_gives_back_what_there_is(pool: PodHost) -> None:
+    """The original's error. A DEL of what was added before the setting came ends the container all the same."""
+    late, early = pool.pod("late"), pool.pod("early")
+
+    def call(verb: str, sandbox: Sandbox) -> Answer:
+        environment = pool.environment(verb, sandbox, USE_POD_CIDR="true")
+        return pool.raw(environment, json.dumps(pool.netconf()))
+
+    pool.add(early).result()
+    error = call("ADD", late).error(999, "operation Get is not supported on IPAMConfigKey()")
+    assert '"usePodCidr"' in error["details"]
+    for sandbox in (late, early):
+        call("DEL", sandbox).silent()
+    check_nothing_stored(pool)

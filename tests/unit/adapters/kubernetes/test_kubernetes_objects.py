@@ -24,6 +24,8 @@ from fake_apiserver import FakeApiserver, Recorded, lost
 from ports.datastore import (
     Affinities,
     AffinityKey,
+    AllocationConfigKey,
+    Blocks,
     ClusterInformationKey,
     HandleKey,
     Handles,
@@ -115,6 +117,32 @@ class TestGroups:
         assert recorded.log == [f"GET {PODS}/web-0"]
         store.get(HandleKey("h"), SOON)
         assert recorded.log[1:] == ["GET /apis", f"GET {HANDLES}/h"]
+
+
+class TestNoIpam:
+    """USE_POD_CIDR: the original registers no IPAM resources then."""
+
+    @pytest.mark.parametrize(
+        ("need", "text"),
+        [
+            (AllocationConfigKey(), "operation Get is not supported on IPAMConfigKey()"),
+            (HandleKey("h"), "operation Get is not supported on IPAMHandleKey(id=h)"),
+            (Blocks(), "operation List is not supported on Blocks("),
+        ],
+    )
+    def test_its_records_are_refused_before_anything_is_asked(self, api, clock, recorded, need, text):
+        store = KubernetesDatastore(api, clock, group=V1, no_ipam=True)
+        with pytest.raises(Refused) as refused:
+            store.fetch(IPPools(), need, deadline=SOON)
+        assert str(refused.value).startswith(text)
+        assert "usePodCidr" in refused.value.details
+        assert recorded.log == []
+
+    def test_none_is_written_and_others_are_read(self, api, clock, server):
+        store = KubernetesDatastore(api, clock, group=V1, no_ipam=True)
+        with pytest.raises(Refused, match=r"^operation Create is not supported on IPAMHandleKey\(id=h\)$"):
+            store.create(HandleKey("h"), Handle({}), SOON)
+        assert store.list(IPPools(), SOON) == ()
 
 
 class TestCollections:
