@@ -16,6 +16,7 @@ import sys
 
 import yaml
 
+from adapters.bounded_yaml import BoundedLoader, RefusedYaml
 from adapters.records.manifests import expand
 from adapters.regular_file import read_bounded
 from domain.json_text import dumps, whole_characters
@@ -38,56 +39,19 @@ _TYPES = {
 
 
 LARGEST = 16 << 20  # bytes: some ten thousand endpoints
-_MOST_COPIES = 10_000  # nodes that aliases may add to what a file spells out
 
 
 class BadFile(Exception):
     """A file that cannot be used. The text names it, the place, and what was expected."""
 
 
-class _Refused(yaml.MarkedYAMLError):
-    """YAML, but not as we take it."""
-
-    def __init__(self, problem: str, mark: Any) -> None:
-        super().__init__(problem=problem, problem_mark=mark)
-
-
-class _Loader(yaml.SafeLoader):
+class _Loader(BoundedLoader):
     yaml_implicit_resolvers: dict[str, Any] = {}
     yaml_constructors = {  # no date, set or octets, not even for an explicit tag; None: for any other
         tag: make
         for tag, make in yaml.SafeLoader.yaml_constructors.items()
         if tag is None or tag.rpartition(":")[2] in ("null", "bool", "int", "float", "str", "seq", "map")
     }
-
-    def __init__(self, stream: str) -> None:
-        super().__init__(stream)
-        self._nodes = 0  # so far, those that aliases stand for included
-        self._copies = 0  # those alone
-        self._sizes: dict[str, int] = {}  # nodes below each anchor, once it is complete
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        event: Any = self.peek_event()  # type: ignore[no-untyped-call]  # typeshed has no types for it
-        if isinstance(event, yaml.AliasEvent):
-            node = super().compose_node(parent, index)
-            self._count_alias(event)
-            return node
-        before = self._nodes
-        self._sizes.pop(event.anchor, None)  # an earlier document's
-        node = super().compose_node(parent, index)
-        self._nodes += 1
-        if event.anchor:
-            self._sizes[event.anchor] = self._nodes - before
-        return node
-
-    def _count_alias(self, event: Any) -> None:
-        size = self._sizes.get(event.anchor)
-        if size is None:
-            raise _Refused(f"alias {event.anchor} stands inside what it stands for", event.start_mark)
-        self._nodes += size
-        self._copies += size
-        if self._copies > _MOST_COPIES:
-            raise _Refused(f"aliases stand for more than {_MOST_COPIES} values", event.start_mark)
 
     def compose_mapping_node(self, anchor: Any) -> Any:
         node = super().compose_mapping_node(anchor)
@@ -96,7 +60,7 @@ class _Loader(yaml.SafeLoader):
             if not isinstance(name, yaml.ScalarNode):
                 continue  # refused later: it is no name
             if name.value in seen:
-                raise _Refused(f"{name.value!r} is given twice in one mapping", name.start_mark)
+                raise RefusedYaml(f"{name.value!r} is given twice in one mapping", name.start_mark)
             seen.add(name.value)
         return node
 
@@ -139,7 +103,7 @@ def read_documents(path: str) -> list[Any]:
     """All that a file (`-`: standard input) says in YAML or JSON. BadFile if it says nothing of the kind."""
     try:
         return list(yaml.load_all(text_of(path), _Loader))
-    except _Refused as error:
+    except RefusedYaml as error:
         raise BadFile(f"{_shown(path)}: {_fault(error)}") from None
     except (yaml.YAMLError, RecursionError, ValueError, LookupError, ArithmeticError) as error:
         raise BadFile(f"{_shown(path)}: neither YAML nor JSON: {_fault(error)}") from None

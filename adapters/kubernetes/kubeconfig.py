@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from adapters.kubernetes.fields import Malformed, flag, items, member, octets, text, texts
 from adapters.kubernetes.outside import read_file
+from adapters.kubernetes.yaml_scalars import YamlError
 from adapters.kubernetes.yaml_subset import parse_yaml
 from domain.value import Value
 from ports.errors import BadConfiguration
@@ -132,7 +133,7 @@ def _merge(contents: Mapping[str, bytes]) -> _Merged:
     merged = _Merged()
     for path, content in contents.items():
         try:
-            document = parse_yaml(content.decode("utf-8"))
+            document = _parse(content.decode("utf-8"))
             if not isinstance(document, dict):
                 raise Malformed("it is not a map" if content.strip() else "it is empty")
             merged.add(path, document)
@@ -140,6 +141,20 @@ def _merge(contents: Mapping[str, bytes]) -> _Merged:
             why = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error
             raise BadConfiguration(f"kubeconfig {path} ({len(content)} bytes): {why}") from None
     return merged
+
+
+def _parse(content: str) -> Json:
+    """What is beyond the subset, a library reads; the subset's own error is the one that shows nothing of the text."""
+    try:
+        return parse_yaml(content)
+    except YamlError:
+        try:
+            from adapters.kubernetes.whole_yaml import first_document
+
+            return first_document(content)
+        except (ImportError, ValueError):
+            pass
+        raise
 
 
 def _select(merged: _Merged, paths: str, context: str) -> tuple[Cluster, User]:

@@ -2,7 +2,8 @@
 
 What tools write is understood: block and flow collections, plain and quoted scalars over one or more lines, literal
 and folded blocks, comments, one document. Tags, anchors, aliases, complex keys and a second document are not; they are
-refused by line, never misread. A plain scalar is null, a boolean, or text: no field here is a number.
+refused by line, never misread, and `whole_yaml` is asked then. A plain scalar is null, a boolean, or text: no field
+here is a number.
 
 Invariant: what is understood is what a YAML 1.1 reader would understand; errors show nothing of the text, which may
 be secret.

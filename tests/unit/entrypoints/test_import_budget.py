@@ -56,6 +56,7 @@ LIBRARY_TRANSPORTS = {
     *("adapters.etcdv3.transport_etcd3", "adapters.etcdv3.race_etcd3"),
     *("adapters.etcdv3.etcdrpc", "adapters.etcdv3.etcd_api_pb2"),
     *("adapters.kubernetes.transport_kubernetes", "adapters.kubernetes.timed_pools"),
+    "adapters.kubernetes.whole_yaml",  # for a kubeconfig that no tool has written
     *("adapters.grpc.messages", "adapters.grpc.cni_dataplane_pb2"),  # google.protobuf; the first call imports grpc
 }
 OWN = ("domain", "ports", "adapters", "entrypoints")

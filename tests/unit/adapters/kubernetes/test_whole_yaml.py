@@ -1,0 +1,96 @@
+"""Kubeconfigs that the lean reader does not understand: what the original's library reads is read."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.kubernetes.kubeconfig import inline_kubeconfig
+from adapters.kubernetes.whole_yaml import first_document
+from adapters.kubernetes.yaml_subset import parse_yaml
+from ports.errors import BadConfiguration
+
+BY_HAND = """\
+%YAML 1.1
+---
+apiVersion: v1
+kind: !!str Config
+current-context: &me here
+clusters:
+- name: c
+  cluster: &server {server: "https://10.0.0.1:6443", insecure-skip-tls-verify: true}
+- name: d
+  cluster:
+    <<: *server
+    server: https://10.0.0.2:6443
+users:
+- name: u
+  user: {token: !token 0123}
+contexts:
+- name: *me
+  context: {cluster: d, user: u}
+---
+what: ever
+"""
+
+
+def test_anchors_merge_keys_tags_and_a_second_document():
+    with pytest.raises(ValueError, match="line 1: a directive"):
+        parse_yaml(BY_HAND)
+    cluster, user = inline_kubeconfig(BY_HAND, "")
+    assert (cluster.server, cluster.insecure, user.token) == ("https://10.0.0.2:6443", True, "0123")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: &a [*a]",
+        "password: *planted-secret",
+        "a: !!bool planted-secret",
+        "? [a]\n: b",
+        "&a x: \t- y",
+        "a: &a {k: v}\n"
+        + "".join(f"{name}: &{name} [*{chr(ord(name) - 1)}, *{chr(ord(name) - 1)}]\n" for name in "bcdefghijklmnopqrs"),
+        "a: &a {k: v}\n"
+        + "".join(
+            f"{name}: &{name} {{<<: [*{chr(ord(name) - 1)}, *{chr(ord(name) - 1)}]}}\n" for name in "bcdefghijklmnopqrs"
+        ),
+    ],
+)
+def test_what_neither_reads_is_told_by_line_and_shows_nothing(text):
+    began = time.monotonic()
+    with pytest.raises(BadConfiguration, match=r"kubeconfig inline \(\d+ bytes\): line 1") as refused:
+        inline_kubeconfig(text, "")
+    assert "planted-secret" not in str(refused.value)
+    assert time.monotonic() - began < 5
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.text(st.characters(codec="ascii", exclude_categories=["Cc"])),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner),
+        max_leaves=8,
+    )
+)
+def test_scalars_mean_what_they_mean_to_the_lean_reader(document):
+    text = yaml.safe_dump({"document": document})
+    assert first_document("%YAML 1.1\n---\n" + text) == {"document": document}
+    assert first_document("--- &x\n" + json.dumps({"document": document})) == {"document": document}
+
+
+def test_numbers_and_dates_are_texts():
+    assert first_document("{a: &x 0123, b: 2026-11-30, c: 1.5, d: !!int 7, e: ~, f: yes, <<: {g: *x}}") == {
+        "a": "0123",
+        "b": "2026-11-30",
+        "c": "1.5",
+        "d": "7",
+        "e": None,
+        "f": True,
+        "g": "0123",
+    }
+    assert first_document("") is None
