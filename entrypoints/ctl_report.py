@@ -82,7 +82,11 @@ def read_look(path: str) -> Look:
         if not isinstance(document, dict) or document.get("version") != VERSION:
             raise BadFile(f"{path}: not a report of `tortie ipam check -o json`")
         taken, findings = document.get("takenAt"), document.get("findings")
-        if not isinstance(taken, str) or not taken.isdigit() or not isinstance(findings, list):
+        if (
+            not isinstance(taken, str)
+            or not (taken.isascii() and taken.isdigit() and len(taken) < 30)
+            or not isinstance(findings, list)
+        ):
             raise BadFile(f"{path}: not a whole report: takenAt and findings are missing")
         return Look(int(taken), frozenset([_identity(path, one) for one in findings]))
     except ValueError as error:

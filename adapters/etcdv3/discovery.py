@@ -65,7 +65,7 @@ def name_servers(path: str) -> list[tuple[str, int]]:
         words = line.split()
         if len(words) > 1 and words[0] == "nameserver":
             address, _, port = words[1].partition("#")
-            servers.append((address, int(port) if port.isdigit() else _PORT))
+            servers.append((address, int(port) if port.isascii() and port.isdigit() and len(port) < 6 else _PORT))
     return servers or [("127.0.0.1", _PORT)]
 
 

@@ -81,7 +81,7 @@ def _parse(item: str) -> Endpoint:
     host, _, port = authority.rpartition(":")
     if scheme not in ("http", "https"):
         raise BadConfiguration(f"etcd endpoint {item.rpartition('@')[2]!r} must begin with http:// or https://")
-    if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536) or not _is_host(host):
+    if not (port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) < 65536) or not _is_host(host):
         shown = f"{item.partition('://')[0]}://{authority}" if "://" in item else authority
         raise BadConfiguration(f"etcd endpoint {shown!r} is not of the form {scheme}://HOST:PORT")
     return Endpoint(host.removeprefix("[").removesuffix("]"), int(port), scheme == "https")

@@ -44,6 +44,10 @@ def parse_target(text: str) -> Target:
     if text.startswith("dns:"):
         text = text.removeprefix("dns:").rpartition("/")[2]
     host, colon, port = text.rpartition(":")
-    if not colon or not (port.isascii() and port.isdigit()) or (":" in host and not host.startswith("[")):
+    if (
+        not colon
+        or not (port.isascii() and port.isdigit() and len(port) < 6)
+        or (":" in host and not host.startswith("["))
+    ):
         host, port = text, str(_DEFAULT_PORT)
     return Target(host=host.removeprefix("[").removesuffix("]"), port=int(port))

@@ -229,7 +229,7 @@ def _bad(value: Object, error: BadRecord) -> BadText:
 
 def _version(key: Key[Any], revision: Revision) -> str:
     """The server takes a version that is no number for a mistake of ours rather than for an old one."""
-    if not (revision.isascii() and revision.isdigit() and int(revision) > 0):
+    if not (revision.isascii() and revision.isdigit() and len(revision) < 21 and int(revision) > 0):
         raise Conflict(key)
     return revision
 

@@ -71,8 +71,8 @@ def _matches(item: str, host: str, port: int, address: Address | None) -> bool:
         except ValueError:
             return False
     name, _, number = item.rpartition(":")
-    if name and number.isdigit() and (name.endswith("]") or ":" not in name):
-        if int(number) != port:
+    if name and number.isascii() and number.isdigit() and (name.endswith("]") or ":" not in name):
+        if number.lstrip("0") != str(port):
             return False
         item = name
     item = item.removeprefix("[").removesuffix("]")

@@ -62,7 +62,7 @@ def parse_server(text: str, *, scheme: str = "") -> Server:
     host, port = _split_port(authority)
     if not host or not _USED_IN_HOSTS.issuperset(host):
         raise ValueError("it has no host name or address")
-    if port and not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+    if port and not (port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) < 65536):
         raise ValueError("its port is not a number from 1 to 65535")
     default = PORTS[meant.lower()]
     return Server(meant.lower(), host, int(port or default), _escaped(slash + path).rstrip("/"), unescaped(user))

@@ -13,7 +13,7 @@ from domain.workload.endpoint import Nat, Port, WorkloadEndpoint
 
 
 def _encode_port(port: Port) -> str:
-    protocol = port.protocol if port.protocol.isdigit() else dumps(port.protocol)  # a number names a protocol too
+    protocol = port.protocol if _is_number(port.protocol) else dumps(port.protocol)  # a number names a protocol too
     known = [
         ("name", dumps(port.name)),
         ("protocol", protocol),
@@ -22,6 +22,11 @@ def _encode_port(port: Port) -> str:
         ("hostIP", dumps(port.host_ip)),
     ]
     return object_text(known)
+
+
+def _is_number(text: str) -> bool:
+    """Whether JSON has a number that is spelled so."""
+    return text.isascii() and text.isdigit() and (text == "0" or text[0] != "0")
 
 
 def _decode_port(members: Members) -> Port:

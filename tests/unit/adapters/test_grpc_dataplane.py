@@ -232,6 +232,7 @@ def test_targets_are_spelled_as_for_the_original(written, native):
         ("dns:///host:9000", Target(host="host", port=9000), "host:9000"),
         ("passthrough:///host:9000", Target(host="host", port=9000), "host:9000"),
         ("no target at all", Target(host="no target at all", port=443), "no target at all:443"),
+        (f"h:{'1' * 5000}", Target(host=f"h:{'1' * 5000}", port=443), f"[h:{'1' * 5000}]:443"),
     ],
 )
 def test_targets_are_read_as_by_the_original(written, target, authority):

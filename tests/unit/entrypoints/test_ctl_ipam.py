@@ -489,6 +489,7 @@ def test_release_from_reports_takes_what_all_of_them_name(damaged, tmp_path):
         ("[]", "not a report of `tortie ipam check -o json`"),
         ('{"version":2}', "not a report of"),
         ('{"version":1,"takenAt":5,"findings":[]}', "not a whole report"),
+        ('{"version":1,"takenAt":"²","findings":[]}', "not a whole report"),
         ('{"version":1,"takenAt":"5","findings":["x"]}', "a finding must be an object"),
         ('{"version":1,"takenAt":"5","findings":[{"kind":7,"subject":null}]}', ""),
     ],

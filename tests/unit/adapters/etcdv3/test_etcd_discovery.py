@@ -105,6 +105,8 @@ def test_name_servers_are_those_of_the_resolver(tmp_path):
     path = tmp_path / "resolv.conf"
     path.write_text("# c\nsearch example\nnameserver 10.0.0.1\nnameserver fd00::1\noptions ndots:2\nnameserver\n")
     assert name_servers(str(path)) == [("10.0.0.1", 53), ("fd00::1", 53)]
+    path.write_text(f"nameserver 10.0.0.1#5353\nnameserver 10.0.0.2#²\nnameserver 10.0.0.3#{'1' * 5000}\n")
+    assert name_servers(str(path)) == [("10.0.0.1", 5353), ("10.0.0.2", 53), ("10.0.0.3", 53)]
     path.write_text("")
     assert name_servers(str(path)) == [("127.0.0.1", 53)]
     assert name_servers(str(tmp_path / "absent")) == [("127.0.0.1", 53)]

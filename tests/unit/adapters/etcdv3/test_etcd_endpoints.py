@@ -33,7 +33,7 @@ def test_an_endpoint_prints_as_it_was_given(text):
     "item",
     [
         *("http://a", "http://:2379", "http://a:0", "http://a:65536", "http://a:x", "ftp://a:1", "unix:///run/e.sock"),
-        *("http://fd00::1:2379", "http://[a]:1", "http://[]:1", "http://a b:1", "http://a:²"),
+        *("http://fd00::1:2379", "http://[a]:1", "http://[]:1", "http://a b:1", "http://a:²", "http://a:" + "1" * 5000),
     ],
 )
 def test_what_is_no_endpoint_is_named_and_does_no_harm_beside_one_that_is(item):

@@ -266,6 +266,9 @@ def test_an_endpoint_with_everything_is_written_in_the_order_of_the_original():
         '"qosControls":{"ingressBandwidth":1000}}}'
     )
     assert encode(key, decode(key, text)) == text
+    for protocol in ('"007"', '"²"', '"٦"', '"-6"'):  # digits, but no numbers to JSON
+        odd = text.replace('"TCP"', protocol)
+        assert encode(key, decode(key, odd)) == odd
 
 
 @pytest.mark.parametrize(
