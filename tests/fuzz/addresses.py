@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import ipaddress
+import re
 
 from domain.cni.errors import CniError
 from domain.cni.gate_url import parse_gate_url, resolve_redirect, shown
@@ -65,12 +66,11 @@ def _moment(octets: bytes) -> None:
             instant = read(text)
             again = read(write(instant))
             require(again == (instant // 10**9 * 10**9 if write is rfc3339 else instant), "does not read back", text)
-    if len(text) == 20 and text.isascii() and text[10] == "T" and text[-1] == "Z":
+    if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", text):
         read, found = attempt(lambda: parse_rfc3339(text), ValueError)
         known, theirs = attempt(lambda: datetime.datetime.fromisoformat(text), ValueError)
         require(not known or read, "a time that the library reads is refused", text)
-        leap = text[17:19] == "60" or text.startswith("0000") or text[11:13] == "24"
-        require(not read or known or leap, "a time that no clock shows is taken", text)
+        require(not read or known or text.startswith("0000"), "a time that no clock shows is taken", text)
         if read and known:
             require(found // 10**9 == int(theirs.timestamp()), "we read different times", text)
 

@@ -13,6 +13,7 @@ from domain.bridge.attachment import attachment_text, read_attachment
 from domain.bridge.conf import read_bridge_conf, refuse_contradictions
 from domain.bridge.host_local import read_host_local_conf
 from domain.cni.errors import CniError, error_text
+from domain.cni.installed import plugin_document
 from domain.cni.netconf import parse_netconf, read_netconf
 from domain.cni.request import (
     check_address_args,
@@ -26,7 +27,7 @@ from domain.cni.request import (
 )
 from domain.cni.result import parse_result, result_text
 from domain.cni.versions import SUPPORTED, check_version
-from domain.json_text import JsonError, parse
+from domain.json_text import JsonError, dumps, parse
 from domain.usecases.host_local import read_dns
 from domain.workload.annotations import PoolWishes
 from domain.workload.azure import AzureEndpoint, AzureNetwork, ask_for_release, parse_endpoint, parse_network
@@ -157,6 +158,14 @@ def _resolv(octets: bytes) -> None:
     read_dns(text_of(octets))
 
 
+def _installed(octets: bytes) -> None:
+    """A file of the runtime's folder."""
+    document = plugin_document(text_of(octets), "net1", "calico")
+    if document is not None:
+        _refused(lambda: check_config(dumps(document)))
+        _refused(lambda: read_netconf(document))
+
+
 def _recorded_configurations() -> tuple[bytes, ...]:
     """Those of the recordings of the original, each once."""
     found: dict[str, None] = {}
@@ -253,6 +262,12 @@ def _json(*documents: Any) -> tuple[bytes, ...]:
 
 TARGETS = (
     Target("netconf", _netconf, _json(_CONF) + _recorded_configurations(), form="json"),
+    Target(
+        "conflist",
+        _installed,
+        _json(_CONF, {"cniVersion": "1.0.0", "name": "net1", "plugins": [{"type": "x"}, {**_CONF, "name": "y"}]}),
+        form="json",
+    ),
     Target("bridge_conf", _bridge, _json(_BRIDGE, {**_BRIDGE, "type": "my-custom-cni"}), form="json"),
     Target("host_local_conf", _host_local, _json(_LOCAL), form="json"),
     Target(

@@ -8,6 +8,9 @@ from typing import Any
 
 import yaml
 
+from adapters.etcdv3.discovery import name_servers
+from adapters.etcdv3.settings import read_settings
+from adapters.grpc.target import parse_target
 from adapters.kubernetes.exec_plugin import ExecPlugin, obtain
 from adapters.kubernetes.kubeconfig import Cluster, User, inline_kubeconfig
 from adapters.kubernetes.outside import Outside
@@ -17,6 +20,7 @@ from adapters.kubernetes.settings import read_datastore_settings
 from adapters.kubernetes.tokens import expiry, header_text, shown_expiry
 from adapters.kubernetes.yaml_subset import parse_yaml
 from domain.json_text import JsonError, parse
+from fuzz.records import with_file
 from fuzz.target import Allowed, Target, attempt, octets_of, one_in, require, text_of
 from ports.errors import BadConfiguration, PortError
 
@@ -149,6 +153,37 @@ def _server(octets: bytes) -> None:
             require(found is None or isinstance(found, Server), "no proxy", octets)
 
 
+_PLANTED = "planted-secret"
+
+
+def _etcd(octets: bytes) -> None:
+    """Endpoints, a domain and a user, one a line; and the first as a gRPC service's target."""
+    values = octets.decode("utf-8", "surrogateescape").split("\n")
+    given = dict(zip(("ETCD_ENDPOINTS", "ETCD_DISCOVERY_SRV", "ETCD_USERNAME"), values, strict=False))
+    given["ETCD_PASSWORD"] = _PLANTED
+    told: list[str] = []
+    with Allowed(PortError):
+        settings = read_settings(lambda name: given.get(name, ""), {}, told.append)
+        for endpoint in settings.endpoints:
+            require(endpoint.port in range(1, 65536) and endpoint.host, "no endpoint", octets, endpoint)
+            require(not set(endpoint.host) & set(" @\0"), "no host", octets, endpoint)
+        hidden = _PLANTED not in f"{settings!r} {told}" or _PLANTED in settings.discovery + settings.user
+        require(hidden, "a password is shown", octets)
+    target = parse_target(values[0])
+    require(target.path or target.port in range(100_000), "neither a path nor a port", octets, target)
+    require(isinstance(target.authority, str), "no authority", octets)
+
+
+def _resolver(octets: bytes) -> None:
+    with_file(octets, _name_servers)
+
+
+def _name_servers(path: str) -> None:
+    with Allowed(PortError):
+        for _, port in name_servers(path):
+            require(port in range(100_000), "no port", port)
+
+
 _CONFIG = """apiVersion: v1
 kind: Config
 current-context: x
@@ -237,6 +272,18 @@ TARGETS = (
         form="json",
         skips=1,
     ),
+    Target(
+        "etcd_settings",
+        _etcd,
+        octets_of(
+            f"http://a:2379,https://u:{_PLANTED}@[fd00::1]:2379/x, b:1\n\nme",
+            "\nexample.org\nu",
+            *("unix:///run/x", "dns:///h:443", "unix-abstract:x", "passthrough:///[::1]:5", "ftp://a:1"),
+        ),
+        form="text",
+        most=512,
+    ),
+    Target("name_servers", _resolver, octets_of("nameserver 10.0.0.1#53\nnameserver\n#"), form="text", most=512),
     Target(
         "server_url",
         _server,

@@ -22,6 +22,7 @@ from adapters.records.kubernetes_objects import (
 )
 from adapters.records.kubernetes_profiles import namespace_profile, service_account_profile
 from adapters.records.manifests import BadManifest, from_manifest, revision_of, to_manifest
+from adapters.records.salvage import salvaged, salvaged_text
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import HOST, Owner
 from domain.ipam.block import Attribute, Block
@@ -129,6 +130,21 @@ def _use(key: Any, record: Any) -> None:
             check_pool(record)
     elif isinstance(key, IPReservationKey):
         reserved_cidrs([record], 4)
+
+
+def _salvage(octets: bytes) -> None:
+    """Of damaged blocks in either form: what comes out is sound and a block like any other."""
+    chosen, text = _split(octets, 2)
+    if chosen:
+        read, value = attempt(lambda: parse(text), JsonError)
+        block = salvaged(KEYS[0], value, "affinityClaimTime") if read else None
+    else:
+        block = salvaged_text(KEYS[0], text)
+        require(block is not None, "nothing of a block's text", text)
+    if block is not None:
+        _require_sound(block)
+        require(block.is_consistent(), "not all addresses", block)
+        require(decode(KEYS[0], encode(KEYS[0], block)) == block, "what was salvaged does not read back", text, block)
 
 
 def _key(octets: bytes) -> None:
@@ -460,6 +476,10 @@ def _kubernetes_seeds() -> list[tuple[bytes, ...]]:
     return [pod, named, named, node, node, named, named]
 
 
+def _block_specs() -> tuple[bytes, ...]:
+    return octets_of(json.dumps(_CUSTOM_SPECS[BlockKey]))
+
+
 _YAML = """apiVersion: projectcalico.org/v3
 kind: IPPool
 metadata: {name: pool1, labels: &l {a: "b"}}
@@ -491,6 +511,7 @@ spec:
 
 TARGETS = (
     Target("stored_etcd", _stored, tuple(selected(_stored_seeds())), form="json", skips=1),
+    Target("salvage", _salvage, tuple(selected([_stored_seeds()[0], _block_specs()])), form="json", skips=1),
     Target("stored_custom", _custom, tuple(selected(_custom_seeds())), form="json", skips=1),
     Target("stored_kubernetes", _kubernetes, tuple(selected(_kubernetes_seeds())), form="json", skips=1),
     Target(

@@ -14,12 +14,14 @@ from google.protobuf.message import DecodeError
 
 from adapters.etcdv3 import etcd_api_pb2, messages
 from adapters.etcdv3.discovery import _Unanswered, parse_answer
+from adapters.etcdv3.scrutiny import deletion_result, read_result, write_result
 from adapters.grpc import cni_dataplane_pb2
 from adapters.grpc.messages import read_add_reply, read_del_reply
 from adapters.kubernetes.answers import Fault as Unsettled
 from adapters.kubernetes.answers import Reply, read_answer
+from adapters.kubernetes.asked_for import stranger
 from adapters.kubernetes.http11 import Reader
-from adapters.kubernetes.transport import Answer
+from adapters.kubernetes.transport import Answer, Request
 from adapters.linux.readiness_http import _answer
 from adapters.wire.faults import Fault
 from adapters.wire.grpc_call import Channel
@@ -196,6 +198,23 @@ def _etcd(octets: bytes) -> None:
     require([list(one) for one in done.rows] == rows, "we read different rows", octets, done.rows, rows)
 
 
+def _scrutiny(octets: bytes) -> None:
+    """An answer to each kind of transaction: what is believed is about what was asked for."""
+    read, done = attempt(lambda: messages.read_done(octets), ValueError)
+    if not read:
+        return
+    with Allowed(ValueError):
+        for rows in read_result(done, [(b"/calico/a", b"/calico/b")]):
+            require(all(b"/calico/a" <= key < b"/calico/b" for key, _, _ in rows), "a stranger's row", octets, rows)
+    for judge in (
+        lambda: write_result(done, b"/calico/a", 5),
+        lambda: write_result(done, b"/calico/a", 0, messages.DELETE),
+        lambda: deletion_result(done),
+    ):
+        with Allowed(ValueError):
+            require(judge().revision >= 0, "a revision that no store has", octets)
+
+
 def _is_odd(octets: bytes) -> bool:
     """Members below one that nobody asks for are left unread by us; the library looks at all."""
     return bool(octets)
@@ -262,10 +281,18 @@ def _api_answer(octets: bytes) -> None:
     found = read_answer(Answer(number, body, {"retry-after": after.decode("latin-1")}))
     require(isinstance(found, Reply | Unsettled), "neither reply nor fault", octets)
     if isinstance(found, Reply):
+        for path in _PATHS:
+            for method in ("GET", "PUT", "DELETE"):
+                require(isinstance(stranger(Request(method, path), found.object), str), "no verdict", octets)
         dumps([found.message, found.reason, found.ok, [list(cause) for cause in found.causes]])
     else:
         require(0 <= found.after < 10**9 and found.text, "no time to wait", octets)
 
+
+_PATHS = (
+    *("/apis", "/apis/crd.projectcalico.org/v1/ippools", "/apis/projectcalico.org/v3/ippools/pool1"),
+    *("/api/v1/namespaces/default/pods/web-0", "/api/v1/nodes/node1", "/api/v1/namespaces/default/pods"),
+)
 
 # --- DNS -------------------------------------------------------------------------------------------------------------
 
@@ -290,6 +317,15 @@ _ROWS = _TXN.responses.add().response_range.kvs.add()
 _ROWS.key, _ROWS.value, _ROWS.mod_revision = b"/calico/x", b"{}", 5
 _TXN.responses.add().response_delete_range.deleted = 3
 _TXN.responses.add().response_put.SetInParent()
+_ANSWERS = []
+for _kind in ("response_range", "response_put", "response_delete_range"):
+    for _done in (True, False):
+        _ONE = etcd_api_pb2.TxnResponse(succeeded=_done)
+        _ONE.header.revision = 9
+        getattr(_ONE.responses.add(), _kind).SetInParent()
+        _ANSWERS.append(_ONE.SerializeToString())
+_ONE.responses[0].response_delete_range.deleted = 1
+_ANSWERS.append(_ONE.SerializeToString())
 _STATUS = dumps({"kind": "Status", "message": "no", "reason": "Conflict", "details": {"causes": [{"reason": "r"}]}})
 
 TARGETS = (
@@ -309,6 +345,7 @@ TARGETS = (
         _etcd,
         (_TXN.SerializeToString(), b"\x12\1t"),
     ),
+    Target("etcd_scrutiny", _scrutiny, (_TXN.SerializeToString(), *_ANSWERS)),
     Target(
         "dataplane_answer",
         _dataplane,
