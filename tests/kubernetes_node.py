@@ -71,9 +71,13 @@ class KubernetesNode(OneNode):
         self.pod_call(verb, number)
         return self.recorded.log
 
+    def forget(self) -> None:
+        """What follows is another process."""
+        self._datastore = None
+
     def pod_call(self, verb: str, number: int) -> None:
         """A call about one of the pods, undone on failure."""
-        self._datastore = None
+        self.forget()
         args = CniArgs(pod_name=f"web-{number}", pod_namespace="gold")
         call = self.call(verb, f"c{number}", args=args, **FIELDS)
         call = call.replace(request=call.request.replace(args=f"K8S_POD_NAMESPACE=gold;K8S_POD_NAME=web-{number}"))

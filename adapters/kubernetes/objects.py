@@ -101,20 +101,18 @@ class _Collection(_Single):
         items, metadata = reply.object.get("items"), reply.object.get("metadata")
         page = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
         token = metadata.get("continue") if isinstance(metadata, dict) else None
-        self._count(reply, page, more=bool(token))
+        self._count(reply, page)
         self._objects += page
         if isinstance(token, str) and token:
             asked_first = [pair for pair in self._first.query if pair != _ANY_AGE]  # the token has an age already
             self.next = self._first.replace(query=(*asked_first, ("continue", token)))
 
-    def _count(self, reply: Reply, page: list[Object], *, more: bool) -> None:
+    def _count(self, reply: Reply, page: list[Object]) -> None:
         """`Unavailable` for pages that would have no end."""
         self._pages += 1
         self._octets += reply.octets
         if self._pages > MOST_PAGES or self._octets > MOST:
             raise Unavailable(f"{self._where}: the server's listing of {self._first.path} has no end")
-        if not more and self._pages == 1:
-            return
         names = {_name(item) for item in page}
         if len(names) < len(page) or names & self._names:
             raise Unavailable(f"{self._where}: the server's listing of {self._first.path} repeats itself")

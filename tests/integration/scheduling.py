@@ -22,6 +22,7 @@ _OWN_SERVERS = "/apiserver/"  # which start for a file
 # Seconds that one test takes about, where it is not half a second; the first that fits.
 _SECONDS = {
     "/kubefaults/test_kube_configs": 0.8,
+    "/kubefaults/test_kube_faults": 15.0,
     "/kubefaults/": 6.0,
     "_outages": 6.0,
     "/apiserver/": 5.0,

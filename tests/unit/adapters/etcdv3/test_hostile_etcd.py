@@ -6,6 +6,8 @@ names the member; what belongs to others stays; and once the member is honest ag
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from adapters.etcdv3.datastore import EtcdDatastore
@@ -16,10 +18,13 @@ from adapters.wire.protobuf import octets
 from domain.cni.errors import CniError
 from domain.ipam.affinity import HOST, Owner
 from domain.ipam.errors import IpamError
+from domain.usecases.check_ipam import check_ipam
+from domain.usecases.collect_ipam import Sweep, collect_ipam
+from domain.usecases.steps.work import Work
 from entrypoints.stdio import describe
 from fake_etcd import SETTINGS, FakeEtcd
 from one_node import NODE, OneNode, netns
-from ports.datastore import IPPools
+from ports.datastore import Blocks, IPPools
 from ports.deadline import Deadline
 from ports.errors import PortError, Unavailable
 
@@ -156,7 +161,15 @@ class Hostile(OneNode):
     def datastore(self, _given: object) -> None:
         """OneNode's own is not used."""
 
+    def fresh_work(self) -> Work:
+        """Of another process."""
+        self._datastore = None
+        return Work(self.datastore, self.clock, self.log, self.clock.deadline(60))
+
     def lied_to(self, lie, first: int, verb: str, *, once: bool = False) -> Exception | None:
+        return self.lied_in(lie, first, lambda: getattr(self, verb)("c1"), once=once)
+
+    def lied_in(self, lie, first: int, call: Callable[[], object], *, once: bool) -> Exception | None:
         begun = self.etcd.asked
 
         def lying(request, response):
@@ -170,7 +183,7 @@ class Hostile(OneNode):
         began = self.clock.monotonic()
         self.etcd.lie = lying
         try:
-            getattr(self, verb)("c1")
+            call()
         except (PortError, CniError, IpamError) as error:
             return error
         finally:
@@ -232,6 +245,28 @@ def test_a_del_ends_on_the_host_whatever_the_member_says(lie):
     node.add("c1")
     node.lied_to(LIES[lie], 1, "delete")
     assert node.dataplane.network.namespaces[netns("c1")].keys() == {"lo"}
+
+
+@pytest.mark.parametrize("command", ["check", "gc", "show"])
+@pytest.mark.parametrize("lie", LIES)
+def test_no_lie_makes_an_operator_release_what_is_in_use(lie, command):
+    node = Hostile()
+    node.add("c1")
+    node.add_node("elsewhere")
+    node.add_node("node2")
+    looks = {
+        "check": lambda: check_ipam(node.fresh_work()),
+        "gc": lambda: collect_ipam(node.fresh_work(), Sweep(grace=0, leaked=True)),
+        "show": lambda: node.fresh_work().datastore.fetch(IPPools(), Blocks(), deadline=node.clock.deadline(60)),
+    }
+    begun = node.etcd.asked
+    looks[command]()
+    before, honest = dict(node.etcd.rows), node.etcd.asked - begun
+    for first in range(1, honest + 1):
+        for once in (False, True):
+            error = node.lied_in(LIES[lie], first, looks[command], once=once)
+            assert error is None or isinstance(error, Unavailable), error
+            assert node.etcd.rows == before, (first, once)
 
 
 # --- single answers --------------------------------------------------------------------------------------------------

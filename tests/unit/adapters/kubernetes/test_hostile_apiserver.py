@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from copy import deepcopy
 
 import pytest
@@ -24,13 +25,16 @@ from domain.ipam.address import Cidr
 from domain.ipam.affinity import HOST, Owner
 from domain.ipam.errors import IpamError
 from domain.ipam.handle import Handle
+from domain.usecases.check_ipam import check_ipam
+from domain.usecases.collect_ipam import Sweep, collect_ipam
+from domain.usecases.steps.work import Work
 from entrypoints.stdio import describe
 from fake_apiserver import FakeApiserver
 from kubernetes_node import KubernetesNode
 from one_node import NODE, netns
-from ports.datastore import Blocks, HandleKey
+from ports.datastore import Blocks, HandleKey, IPPools
 from ports.deadline import Deadline
-from ports.errors import PortError, Unavailable
+from ports.errors import Expired, PortError, Unavailable
 
 SOON = Deadline(1000.0)
 SERVER = "https://api.test:6443"
@@ -138,10 +142,13 @@ class Hostile(KubernetesNode):
         return self.lie(request, answer)
 
     def lied_to(self, lie, first: int, verb: str, pod: int) -> Exception | None:
+        return self.lied_in(lie, first, lambda: self.pod_call(verb, pod))
+
+    def lied_in(self, lie, first: int, call: Callable[[], object]) -> Exception | None:
         self.lie, self.first, self.asked = lie, first, 0
         began = self.clock.monotonic()
         try:
-            self.pod_call(verb, pod)
+            call()
         except (PortError, CniError, IpamError) as error:
             return error
         finally:
@@ -216,6 +223,44 @@ def test_a_del_ends_on_the_host_whatever_the_server_says(lie):
     assert node.dataplane.network.namespaces[netns("c1")].keys() == {"lo"}
     if node.counts().get("k8s-pod-network.c1") and lie != "not ready":
         assert describe(error, "DEL", node.log).code == 11
+
+
+@pytest.fixture
+def sound():
+    """A cluster in which nothing is leaked, and two nodes besides ours."""
+    node = Hostile("v1")
+    node.network(1, 2)
+    for name in ("node2", "elsewhere"):
+        node.add_node(name)
+    return node
+
+
+def looks(node: Hostile) -> dict[str, Callable[[], object]]:
+    """What an operator's commands do."""
+
+    def work() -> Work:
+        node.forget()
+        return Work(node.datastore, node.clock, node.log, node.clock.deadline(60))
+
+    return {
+        "check": lambda: check_ipam(work()),
+        "gc": lambda: collect_ipam(work(), Sweep(grace=0, leaked=True)),
+        "show": lambda: work().datastore.fetch(IPPools(), Blocks(), deadline=node.clock.deadline(60)),
+    }
+
+
+@pytest.mark.parametrize("command", ["check", "gc", "show"])
+@pytest.mark.parametrize("lie", LIES)
+def test_no_lie_makes_an_operator_release_what_is_in_use(sound, lie, command):
+    look = looks(sound)[command]
+    sound.asked = 0
+    look()
+    before, honest = deepcopy(sound.server.objects), sound.asked
+    for first in range(1, 2 if LIES[lie] is annotated else honest + 1):
+        for sound.once in (False, True):
+            error = sound.lied_in(LIES[lie], first, look)
+            assert error is None or isinstance(error, Unavailable | Expired) or lie in ("gone", "not ready")
+            assert sound.server.objects == before, (first, sound.once)
 
 
 # --- single answers --------------------------------------------------------------------------------------------------
