@@ -51,11 +51,10 @@ def release_others(call: Call, runtime: Runtime, endpoint: WorkloadEndpoint | No
     type = call.netconf.ipam.type
     if type != OWN_IPAM and _has_handle(call, runtime):
         runtime.log.warning("Releasing addresses of calico-ipam, which this configuration does not name", ipam=type)
-        text = call.netconf_text
-        runtime.former.calico_ipam().delete(IpamCall(call.request, call.netconf, text), call.deadline)
+        runtime.former.calico_ipam().delete(IpamCall(call.request, call.netconf, call.netconf_text), call.deadline)
     if type != HOST_LOCAL and endpoint is not None and _is_reserved(call, runtime, endpoint):
         runtime.log.warning("Releasing addresses of host-local, which this configuration does not name", ipam=type)
-        netconf = call.netconf
+        netconf = call.netconf.replace(ipam=call.netconf.ipam.replace(type=HOST_LOCAL))
         text = dumps(
             {
                 "cniVersion": netconf.cni_version,

@@ -18,7 +18,7 @@ from domain.usecases.steps.count_handle import lower, settle
 from domain.usecases.steps.find_machine import if_there, keeps_addresses, machine_is_over
 from domain.usecases.steps.free_addresses import give_up_if_deselected, settled
 from domain.usecases.steps.guarded_write import DELETE, LEAVE, guarded_write
-from domain.usecases.steps.sound_records import fetch_sound, tell_damaged
+from domain.usecases.steps.sound_records import fetch_sound, if_sound, tell_damaged
 from ports.datastore import BlockKey, HandleKey
 from ports.errors import Conflict, Damaged, Missing
 
@@ -70,13 +70,9 @@ class _Departure:
     def is_last(self, blocks: Mapping[Cidr, int]) -> bool:
         """Whether no pod but ours is left, of all that own, or are about to own, one of the machine's addresses.
 
-        A block that cannot be read may name another.
+        A block that cannot be read counts for nothing: nothing of it is freed.
         """
-        try:
-            others = self._other_owners(blocks)
-        except Damaged as error:
-            tell_damaged(self._work.log, error)
-            return False
+        others = self._other_owners(blocks)
         if any(self._exists(owner) for owner in others):
             return False
         self._gone = frozenset([self._pod, *others])
@@ -85,7 +81,9 @@ class _Departure:
     def _other_owners(self, blocks: Mapping[Cidr, int]) -> tuple[Pod, ...]:
         found: dict[Pod, None] = {}
         for cidr in blocks:
-            stored = self._work.datastore.get(BlockKey(cidr), self._work.deadline)
+            wanted = BlockKey(cidr)
+            (read,) = fetch_sound(self._work.datastore, self._work.log, wanted, deadline=self._work.deadline)
+            stored: Stored[Block] | None = if_sound(read)
             if stored is not None:
                 held = stored.record.held_by(self._handle)
                 found |= {owner: None for ordinal in held for owner, _ in _owners(stored.record, ordinal)}
@@ -114,7 +112,11 @@ class _Departure:
         """Free everything, unless somebody else becomes an owner meanwhile."""
         latest: Stored[Handle] | None = stored
         for cidr in stored.record.blocks:
-            left = guarded_write(self._work, BlockKey(cidr), self._freed)
+            try:
+                left = guarded_write(self._work, BlockKey(cidr), self._freed)
+            except Damaged as error:
+                tell_damaged(self._work.log, error)
+                continue
             if left is not None and left.record.held_by(self._handle):
                 self._work.log.info("Keeping a virtual machine's address for another pod", handle=self._handle)
                 settle(self._work, self._handle, cidr)

@@ -36,10 +36,11 @@ def remove_pod(call: Call, runtime: Runtime, identity: Identity) -> None:
     looking = attempt(runtime, "look for the endpoint", removal.look)
     if isinstance(looking, (Unavailable, CniError)):
         raise looking
-    others = None
-    if looking is None:  # before the endpoint goes, which tells of them
+    others = endpoint = None
+    if looking is None:
         others = attempt(runtime, "release what another IPAM plugin gave", removal.release_others)
-    endpoint = attempt(runtime, "delete the endpoint", removal.delete_endpoint)
+    if others is None:  # else only the endpoint tells the next DEL of them
+        endpoint = attempt(runtime, "delete the endpoint", removal.delete_endpoint)
     if isinstance(endpoint, Unavailable):
         raise endpoint
     addresses = attempt(runtime, "release the addresses", removal.release)
