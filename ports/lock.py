@@ -30,5 +30,5 @@ class Lock(ABC):
         """Wait for the lock on something that exists already, such as a container's namespace, and keep it.
 
         It is kept until the process ends, so that not even undo runs beside another call about the same thing.
-        False, and the call goes on, when it cannot be had.
+        False, and the call goes on, when it cannot be had. What this lock keeps already is not waited for.
         """

@@ -43,6 +43,7 @@ class LockFile(Lock):
         self.path = path or DEFAULT_PATH
         self.clock = clock
         self.log = log
+        self._kept: set[str] = set()
 
     def held(self, deadline: Deadline, *, strict: bool = False) -> _Held:
         return _Held(self, deadline, _open, strict=strict)
@@ -52,7 +53,12 @@ class LockFile(Lock):
             self.log.debug("Nothing there to lock", path=path)
             return False
         # Nobody leaves this block: the descriptor is closed, and the lock freed, when the process ends.
-        return _Held(LockFile(path, self.clock, self.log), deadline, _open_existing, strict=False).__enter__()
+        if (
+            path not in self._kept
+            and _Held(LockFile(path, self.clock, self.log), deadline, _open_existing, strict=False).__enter__()
+        ):
+            self._kept.add(path)
+        return path in self._kept
 
 
 class _Held:

@@ -85,12 +85,14 @@ def _read_records(
         cluster, listed, _ = runtime.datastore.fetch(CLUSTER, endpoints, own, deadline=call.deadline)
         require_ready(cluster)
         return listed, None
-    needs = (CLUSTER, endpoints, own, profile)
-    *needed, found = fetch_sound(runtime.datastore, runtime.log, *needs, deadline=call.deadline)
-    for damaged in [one for one in needed if isinstance(one, Damaged)]:
-        raise damaged
-    require_ready(needed[0])
-    return needed[1], found
+    try:
+        cluster, listed, found, _ = runtime.datastore.fetch(CLUSTER, endpoints, profile, own, deadline=call.deadline)
+    except Damaged:
+        cluster, listed, _ = runtime.datastore.fetch(CLUSTER, endpoints, own, deadline=call.deadline)
+        require_ready(cluster)
+        return listed, fetch_sound(runtime.datastore, runtime.log, profile, deadline=call.deadline)[0]
+    require_ready(cluster)
+    return listed, found
 
 
 def _refuse_unusable(call: Call, runtime: Runtime) -> int:

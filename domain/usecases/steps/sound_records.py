@@ -37,7 +37,11 @@ def _one(datastore: Datastore, log: Log, need: Need[Any], deadline: Deadline) ->
 
 
 def tell_damaged(log: Log, error: Damaged) -> None:
-    log.error("Going on without a damaged record", error=error, mend=error.details)
+    """A record that no key can have, and that is not there therefore, is nothing to mend."""
+    if error.details:
+        log.error("Going on without a damaged record", error=error, mend=error.details)
+    else:
+        log.debug("There can be no such record", error=error)
 
 
 def if_sound(found: Any) -> Any:

@@ -110,6 +110,9 @@ class TestLockFile(LockContract):
         """A container's namespace, or anything that exists; it need not be a regular file."""
         assert lock.keep(str(tmp_path), clock.deadline(0.1)) is True
         assert rival.keep(str(tmp_path), clock.deadline(0.1)) is False
+        before = clock.monotonic()
+        assert lock.keep(str(tmp_path), clock.deadline(10)) is True  # it has it already
+        assert clock.monotonic() - before < 5
         assert lock.keep(str(tmp_path / "absent"), clock.deadline(0.1)) is False
         assert len(log.shown("warning")) == 1  # what is not there needs no lock
 
