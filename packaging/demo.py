@@ -3,6 +3,8 @@
 
 Everything it makes carries its process id and is gone at the end, also after a failure or an interrupt: links,
 namespaces, the temporary folder with the installed files and the datastore, and the one kernel setting that it changes.
+
+A host without a default route is left as it is (see demo_host.py).
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ import tempfile
 import time
 from contextlib import ExitStack, closing
 from pathlib import Path
+
+import demo_host
 
 ROOT = Path(__file__).resolve().parent.parent
 POOLS = ("10.244.0.0/16", "fd00:10:244::/48")
@@ -282,8 +286,11 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupted)
     started = time.monotonic()
-    print(paint("tortie demo: two containers on this machine, networked by our own plugins", "1"))
+    if not demo_host.is_namespace():
+        print(paint("tortie demo: two containers on this machine, networked by our own plugins", "1"), flush=True)
     try:
+        fault = demo_host.settle(__file__)
+        must(not fault, fault or "this host has a default route")
         with ExitStack() as undo:
             folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="tortie-demo-")))
             demo = Demo(folder, undo)
