@@ -19,7 +19,7 @@ import yaml
 from adapters.bounded_yaml import BoundedLoader, RefusedYaml
 from adapters.records.manifests import expand
 from adapters.regular_file import read_bounded
-from domain.json_text import dumps, whole_characters
+from domain.json_text import Fraction, dumps, whole_characters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,6 +82,14 @@ class _Dumper(yaml.SafeDumper):
 for _tag, (_pattern, _firsts) in _TYPES.items():
     _Loader.add_implicit_resolver(_tag, re.compile(_pattern), _firsts)
     _Dumper.add_implicit_resolver(_tag, re.compile(_pattern), _firsts)
+
+
+def _as_spelt(dumper: _Dumper, number: Fraction) -> Any:
+    """YAML's scalars are JSON's, so a number comes out as it stands in the record."""
+    return dumper.represent_scalar("tag:yaml.org,2002:float", repr(number))
+
+
+_Dumper.add_representer(Fraction, _as_spelt)
 
 
 def _decimal(loader: _Loader, node: yaml.ScalarNode) -> int:

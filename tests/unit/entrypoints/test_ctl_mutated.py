@@ -7,7 +7,7 @@ import io
 import json
 import tempfile
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapters.memory.log import RecordingLog
@@ -76,6 +76,7 @@ def filled():
 
 
 WHOLE = filled().datastore.records_text()
+ENDPOINT = next(key for key in WHOLE if "workloadendpoints" in key)
 
 
 def run(node, arguments):
@@ -138,18 +139,17 @@ def check_commands(key, text):
         assert one.startswith(IPAM) or before.get(one) == after.get(one), one
 
 
-@settings(max_examples=25)
+@settings(max_examples=20)
+@example((ENDPOINT, WHOLE[ENDPOINT].replace('"spec":{', '"spec":{"x":{"y":[1.50,1e308]},')))
 @given(mutated())
 def test_whatever_stands_in_a_record_commands_answer_or_name_it(record):
     check_commands(*record)
 
 
 def test_annotations_of_a_mebibyte():
-    for key in sorted(WHOLE):
-        value = json.loads(WHOLE[key])
-        if "metadata" in value:
-            value["metadata"]["annotations"] = {"a" * 2**10: "b" * 2**20, "\x1b": "\n" * 100}
-            check_commands(key, json.dumps(value))
+    value = json.loads(WHOLE[ENDPOINT])
+    value["metadata"]["annotations"] = {"a" * 2**10: "b" * 2**20, "\x1b": "\n" * 100}
+    check_commands(ENDPOINT, json.dumps(value))
 
 
 def test_a_name_of_another_kind():
