@@ -6,9 +6,12 @@ import fcntl
 import os
 import signal
 import threading
+from errno import EPERM
 
 import pytest
 
+from adapters.linux.clock import SystemClock
+from adapters.linux.dataplane import LinuxDataplane
 from adapters.linux.kernel import Kernel
 from adapters.linux.namespaces import (
     Inside,
@@ -19,7 +22,10 @@ from adapters.linux.namespaces import (
     open_namespace,
 )
 from adapters.linux.netlink import KernelError
+from adapters.linux.netlink_lean import LeanNetlink
 from adapters.linux.sysctl import write_sysctl
+from adapters.memory.log import RecordingLog
+from contracts_dataplane import V4
 from linux_world import TRANSPORTS, LinuxWorld
 from ports.errors import Refused
 
@@ -156,12 +162,20 @@ def test_a_path_that_cannot_be_entered_ends_a_disconnect(world):
         world.dataplane.disconnect("/proc/self/status/below", "eth0", world.soon())
 
 
-def test_a_device_that_cannot_be_deleted_ends_a_disconnect(world):
-    netns = world.make_namespace()
+class Unwilling(LeanNetlink):
+    def delete_link(self, index: int) -> None:
+        raise KernelError(EPERM)
+
+
+def test_a_device_that_may_not_be_deleted_ends_a_disconnect(world):
+    netns, name = world.make_namespace(), world.new_name()
+    world.connect(world.attachment(netns, name, V4))
+    dataplane = LinuxDataplane(SystemClock(), RecordingLog(), lambda: Unwilling)
     with pytest.raises(Refused) as refused:
-        world.dataplane.disconnect(netns, "lo", world.soon())
-    text = "failed to clean up workload's pod interface inside netns: operation not supported"
+        dataplane.disconnect(netns, "eth0", world.soon())
+    text = "failed to clean up workload's pod interface inside netns: operation not permitted"
     assert str(refused.value) == text
+    world.dataplane.disconnect(netns, "eth0", world.soon())
 
 
 def test_settings_that_do_not_exist_are_not_made():
