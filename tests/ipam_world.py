@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from itertools import pairwise
 
-from adapters.memory.clock import MemoryClock
+from adapters.memory.clock import START, MemoryClock
 from adapters.memory.cluster import MemoryCluster
-from adapters.memory.datastore import MemoryDatastore
 from adapters.memory.lock import MemoryLock
 from adapters.memory.log import RecordingLog
 from adapters.memory.node import MemoryNode
@@ -15,7 +15,7 @@ from domain.cluster import Node
 from domain.cni.netconf import IpamSettings, NetConf
 from domain.cni.request import CniArgs, Request
 from domain.ipam.address import Address, Cidr
-from domain.ipam.affinity import CONFIRMED, HOST, Owner
+from domain.ipam.affinity import CONFIRMED, HOST, PENDING, PENDING_DELETION, Affinity, Owner
 from domain.ipam.config import AllocationConfig
 from domain.ipam.errors import IpamError
 from domain.ipam.pools import Pool
@@ -35,13 +35,15 @@ from domain.usecases.steps.handles import addresses_of_handle
 from domain.usecases.steps.release_listed import release_listed
 from domain.usecases.steps.work import Work
 from domain.usecases.undo import Undo
-from ports.datastore import Affinities, AllocationConfigKey, Blocks, Handles, IPPoolKey, NodeKey
+from ports.datastore import Affinities, AffinityKey, AllocationConfigKey, Blocks, Handles, IPPoolKey, NodeKey
 from ports.deadline import Deadline
-from ports.errors import Missing
+from ports.errors import AlreadyExists, Missing
 from ports.runtime import Runtime
+from remembering_datastore import RememberingDatastore
 
 NEVER = Deadline(float("inf"))
 NODES = ("node-a", "node-b", "node-c")
+GONE = "node-z"  # has no record any more
 POOL = Cidr.parse("10.9.0.0/28")  # four blocks of four addresses
 POOL6 = Cidr.parse("fd09::/124")
 VM = "net.vmi.shop.vm"  # the handle that the containers of a virtual machine share, one address of a version for all
@@ -72,10 +74,10 @@ class World:
     without blocks.
     """
 
-    def __init__(self, *, strict: bool = False, cooldown: int = 0, paged: bool = False) -> None:
+    def __init__(self, *, strict: bool = False, cooldown: int = 0, paged: bool = False, now: int = START) -> None:
         self._checked = -1
-        self.clock = MemoryClock()
-        self.store = MemoryDatastore(self.clock)
+        self.clock = MemoryClock(now)
+        self.store = RememberingDatastore(self.clock)
         self.store.lists_in_one_go = not paged
         for node in NODES:
             self.store.create(NodeKey(node), Node(Metadata(node)), NEVER)
@@ -157,6 +159,18 @@ class World:
     def delete_vm(self, store=None) -> None:
         free_handle(self.work(store), VM)
 
+    def states_left_behind(self) -> tuple[str, ...]:
+        """What a claim or a release leaves that died; and a lost block, where a claim looks for that."""
+        half = (PENDING, PENDING_DELETION)
+        return (*half, CONFIRMED) if self.store.lists_in_one_go else half
+
+    def leave_behind(self, place: int, state: str) -> None:
+        """The affinity without a block of a node that is no more, to one of the eight places for blocks."""
+        pool, length = (POOL, 30) if place < 4 else (POOL6, 126)
+        cidr = Cidr(pool.version, pool.first + place % 4 * 4, length)
+        with suppress(AlreadyExists):
+            self.store.create(AffinityKey(Owner(HOST, GONE), cidr), Affinity(state), NEVER)
+
     def switch_pool(self, store=None, *, disabled: bool) -> None:
         """An operator drains the IPv4 pool, or has it serve again."""
         guarded_write(self.work(store), IPPoolKey("p4"), lambda pool: pool.replace(disabled=disabled))
@@ -212,13 +226,23 @@ class World:
             assert several <= 1, f"the virtual machine has {several} IPv{version} addresses"
         under = {key: (count, counted[key]) for key, count in held.items() if counted[key] < count}
         assert not under, f"handles count less than blocks hold: {under}"
-        owners: dict[Cidr, list[str]] = {}
-        for node in NODES:
-            for stored in self.store.list(Affinities(Owner(HOST, node)), NEVER):
-                if stored.record.state == CONFIRMED:
-                    owners.setdefault(stored.key.cidr, []).append(node)
-        doubled = {cidr: nodes for cidr, nodes in owners.items() if len(nodes) > 1}
+        leads = self.leads()
+        confirmed = {cidr: [owner for owner, state in led.items() if state == CONFIRMED] for cidr, led in leads.items()}
+        doubled = {cidr: owners for cidr, owners in confirmed.items() if len(owners) > 1}
         assert not doubled, f"blocks with two confirmed affinities: {doubled}"
+        if self.store.lists_in_one_go:
+            left = {cidr: led for cidr, led in leads.items() if GONE in led and (set(confirmed[cidr]) - {GONE})}
+            assert not left, f"blocks with the affinity of a node that is no more: {left}"
+
+    def leads(self) -> dict[Cidr, dict[str, str]]:
+        """All nodes' affinities by block: node → state."""
+        leads: dict[Cidr, dict[str, str]] = {}
+        for stored in self.store.list(Affinities(Owner(HOST, "")), NEVER):
+            leads.setdefault(stored.key.cidr, {})[stored.key.owner.name] = stored.record.state
+        return leads
+
+    def blocks_led_to_twice(self) -> dict[Cidr, dict[str, str]]:
+        return {cidr: led for cidr, led in self.leads().items() if len(led) > 1}
 
     def check_at_rest(self, alive: set[str]) -> None:
         """Holds when nothing is in flight and every container but the living ones has been deleted."""

@@ -4,12 +4,17 @@ Each call of a use case is a `Process` in a thread of its own, but only the one 
 datastore call the schedule says who goes on, and what befalls the caller: nothing, its answer is lost although the
 write happened, or it dies there and then. A dead process has no further effect whatever its code still tries.
 
+Whoever holds the baton draws who is next, so nothing has to be switched where that is himself. Threads are kept for
+later runs.
+
 Invariant: the same choices give the same run, step by step.
 """
 
 from __future__ import annotations
 
+import os
 import threading
+from _thread import allocate_lock
 from typing import TYPE_CHECKING, Any
 
 from ports.datastore import Datastore
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     from ports.deadline import Deadline
 
 PROCEED, LOSE_REPLY, DIE_BEFORE, DIE_AFTER = range(4)
+FATE_WORDS = ("ok", "reply lost", "dies before", "dies after")
 
 
 class Died(BaseException):
@@ -39,12 +45,14 @@ class Process:
         self.dead = False
         self.fate = PROCEED  # of its next datastore call
         self.finished = False
-        self.go = threading.Semaphore(0)
-        self.thread: threading.Thread | None = None
+        self.go = closed_gate()
 
 
 class Schedule:
-    """`choose(n)` gives a number below n; `fate()` one of the four fates; `check` runs after every step."""
+    """`choose(n)` gives a number below n; `fate()` one of the four fates; `check` runs after every step.
+
+    All three are called by whichever thread has the baton.
+    """
 
     def __init__(
         self, store: Datastore, choose: Callable[[int], int], fate: Callable[[], int], check: Callable[[], None]
@@ -53,29 +61,42 @@ class Schedule:
         self._choose = choose
         self._fate = fate
         self._check = check
-        self._turn = threading.Semaphore(0)
+        self._over = closed_gate()
+        self._failure: BaseException | None = None
+        self._processes: list[Process] = []
+        self._living = 0
         self.steps = 0
         self.trace: list[str] = []
 
     def run(self, processes: list[Process]) -> None:
         """Until all have ended. What `check` raises ends the run and is raised here."""
+        self._processes, self._living = processes, len(processes)
         for process in processes:
-            process.thread = threading.Thread(target=self._live, args=(process,), daemon=True)
-            process.thread.start()
-        try:
-            while waiting := [process for process in processes if not process.finished]:
-                process = waiting[self._choose(len(waiting))]
-                process.fate = self._fate()
-                process.go.release()
-                self._turn.acquire()
-                self.steps += 1
+            _thread_for(lambda process=process: self._live(process))
+        if processes:
+            self._next().go.release()
+            self._over.acquire()
+        if self._failure is not None:
+            raise self._failure
+
+    def _next(self) -> Process:
+        waiting = [process for process in self._processes if not process.finished]
+        chosen = waiting[self._choose(len(waiting))]
+        chosen.fate = self._fate()
+        return chosen
+
+    def _after_step(self) -> Process | None:
+        """Who goes on; None if the run is over."""
+        self.steps += 1
+        if self._failure is None:
+            try:
                 self._check()
-        finally:
-            for process in processes:
-                process.dead = process.dead or not process.finished
-                process.go.release()
-            for process in processes:
-                process.thread.join()
+                return self._next() if self._living else None
+            except BaseException as error:  # noqa: BLE001 - raised by `run`
+                self._failure = error
+        for process in self._processes:
+            process.dead = process.dead or not process.finished
+        return next((process for process in self._processes if not process.finished), None)
 
     def _live(self, process: Process) -> None:
         process.go.acquire()
@@ -85,16 +106,21 @@ class Schedule:
         except BaseException as error:  # noqa: BLE001 - kept for the test to look at
             process.error = error
         process.finished = True
-        self._turn.release()
+        self._living -= 1
+        chosen = self._after_step()
+        (self._over if chosen is None else chosen.go).release()
 
     def step(self, process: Process, what: str, verb: Callable[[], Any]) -> Any:
         """One datastore call of a process: hand over the baton, then meet a fate."""
         if process.dead:
             raise Died
-        self._turn.release()
-        process.go.acquire()
+        chosen = self._after_step()
+        if chosen is not process:
+            assert chosen is not None  # this one has not finished
+            chosen.go.release()
+            process.go.acquire()
         fate = DIE_BEFORE if process.dead else process.fate
-        self.trace.append(f"{process.name}: {what} [{('ok', 'reply lost', 'dies before', 'dies after')[fate]}]")
+        self.trace.append(f"{process.name}: {what} [{FATE_WORDS[fate]}]")
         if fate == DIE_BEFORE:
             process.dead = True
             raise Died
@@ -136,3 +162,37 @@ class _Observed(Datastore):
 
     def delete(self, key: Key[Any], replaces: Revision | None, deadline: Deadline) -> None:
         self._do(f"delete {key}", lambda: self._store.delete(key, replaces, deadline))
+
+
+def closed_gate() -> Any:
+    """A lock that whoever acquires it waits at until another thread releases it."""
+    gate = allocate_lock()
+    gate.acquire()
+    return gate
+
+
+class _Worker:
+    """A thread that runs one body after the other."""
+
+    def __init__(self) -> None:
+        self.body: Callable[[], None] | None = None
+        self.ready = closed_gate()
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            self.ready.acquire()
+            assert self.body is not None
+            body, self.body = self.body, None
+            body()
+            _idle.append(self)
+
+
+_idle: list[_Worker] = []
+os.register_at_fork(after_in_child=_idle.clear)  # threads stay behind
+
+
+def _thread_for(body: Callable[[], None]) -> None:
+    worker = _idle.pop() if _idle else _Worker()
+    worker.body = body
+    worker.ready.release()

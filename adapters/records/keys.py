@@ -189,7 +189,9 @@ def _prefix_within(cidr: Cidr) -> str:
 def matches(listing: Listing[Any], key: Key[Any]) -> bool:
     """Whether a record under the listing's prefix belongs to it."""
     if isinstance(listing, Affinities):
-        return isinstance(key, AffinityKey) and listing.version in (None, key.cidr.version)
+        if not isinstance(key, AffinityKey):
+            return False
+        return listing.version in (None, key.cidr.version) and listing.to in (None, key.cidr)
     if isinstance(listing, Blocks) and listing.around is not None:
         return isinstance(key, BlockKey) and key.cidr.overlaps(listing.around)
     if isinstance(listing, WorkloadEndpoints):

@@ -16,7 +16,7 @@ MUTANTS: dict[str, Mutant] = {
         "adapters/memory/datastore.py",
         "        self._check(key, address, replaces)\n        return self._write(",
         "        return self._write(",
-        2,
+        31,
     ),
     "the handle is not counted up before the block is written": (
         STEPS + "count_handle.py",
@@ -28,12 +28,12 @@ MUTANTS: dict[str, Mutant] = {
         STEPS + "take_addresses.py",
         "        if found is not None and ours:\n",
         "        if found is not None and ours and failure is None:\n",
-        1561,
+        556,
     ),
     "addresses are not freed before the handle is counted down": (
         STEPS + "free_addresses.py",
-        "        free_in_block(work, cidr, Chosen(lambda block: block.held_by(handle), cooldown, counted, seen))\n",
-        "",
+        "            free_in_block(work, cidr, Chosen(lambda block: block.held_by(handle), cooldown, counted, seen))\n",
+        "            pass\n",
         0,
     ),
     "an affinity is confirmed whoever owns the block": (
@@ -44,25 +44,43 @@ MUTANTS: dict[str, Mutant] = {
             "            raise _claimed_elsewhere(found.record) from None\n"
         ),
         "",
-        1006,
+        62,
+    ),
+    "what a vanished node has left of a claim stays beside the next one": (
+        STEPS + "claim_block.py",
+        "    _end_stale_leads(work, key, leads)\n",
+        "",
+        24,
+    ),
+    "it ends only after the next claim is confirmed": (
+        STEPS + "claim_block.py",
+        "    _end_stale_leads(work, key, leads)\n    confirm(work, affinity)\n",
+        "    confirm(work, affinity)\n    _end_stale_leads(work, key, leads)\n",
+        170,
+    ),
+    "it stays if the next claim dies half-way and is taken up": (
+        STEPS + "claim_block.py",
+        "    _end_stale_leads(work, _affinity_key(pending), None)\n",
+        "",
+        1032,
     ),
     "a block is not rewritten when a handle is struck off": (
         STEPS + "free_addresses.py",
         "        if not ordinals and not chosen.expected:\n",
         "        if not ordinals:\n",
-        117,
+        513,
     ),
     "a handle that has changed is lowered all the same": (
         STEPS + "free_addresses.py",
         "            latest = settle(work, handle, cidr)\n",
         "            latest = lower(work, work.datastore.get(HandleKey(handle), work.deadline), cidr, 0)\n",
-        169,
+        868,
     ),
     "a count is settled without rewriting the block": (
         STEPS + "count_handle.py",
         "            if found is not None:\n",
         "            if False:\n",
-        265,
+        51,
     ),
     "a count that was raised is taken back whatever happened since": (
         STEPS + "count_handle.py",
@@ -71,37 +89,37 @@ MUTANTS: dict[str, Mutant] = {
             "        now = work.datastore.get(incremented.key, work.deadline)\n"
             "        lower(work, now, block, now.record.blocks.get(block, 0) - count if now else 0)\n"
         ),
-        110,
+        51,
     ),
     "a count is taken back although the block shows the address": (
         STEPS + "count_handle.py",
         "max(held, incremented.record.blocks.get(block, 0) - count)",
         "incremented.record.blocks.get(block, 0) - count",
-        2141,
+        3179,
     ),
     "counts that no block knows are left to a full handle": (
         STEPS + "held_before.py",
         "        settle(work, handle, cidr)\n",
         "        pass\n",
-        105,
+        58,
     ),
     "an address that is answered again is still the first call's to take back": (
         STEPS + "held_before.py",
         "        again = found.give(taken.ordinal, holder.replace(secondary={**holder.secondary, **renewed}))\n",
         "        again = found\n",
-        276,
+        107,
     ),
     "a handle may count as many as it likes": (
         STEPS + "count_handle.py",
         "        if limit and held + count > limit:\n",
         "        if False:\n",
-        33,
+        11,
     ),
     "undo forgets what was taken": (
         "domain/usecases/undo.py",
         "        self._steps.append((what, step))\n",
         "        self._steps.clear()\n",
-        740,
+        170,
     ),
     "a handle that counts too much is left alone": (
         STEPS + "free_addresses.py",

@@ -11,6 +11,7 @@ from domain.ipam.affinity import Affinity
 from domain.ipam.handle import Handle
 from ports.datastore import AffinityKey, HandleKey, Handles
 from ports.errors import Conflict, Unavailable
+from remembering_datastore import RememberingDatastore
 
 KEY = HandleKey("h")
 
@@ -27,6 +28,14 @@ class TestMemoryDatastore(DatastoreContract):
 
     def put_text(self, store, key_text, text):
         store.load({key_text: text})
+
+
+class TestRememberingDatastore(TestMemoryDatastore):
+    """What random schedules run on."""
+
+    @pytest.fixture
+    def store(self, clock):
+        return RememberingDatastore(clock)
 
 
 def test_revisions_and_uids_are_the_same_in_every_run(store):

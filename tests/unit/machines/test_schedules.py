@@ -8,8 +8,10 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from domain.ipam.affinity import PENDING, PENDING_DELETION
 from ipam_world import NODES, World
-from simulate import CONTAINERS, FATES, FILLERS, VERBS, require_recovery, run_schedule
+from scheduler import PROCEED
+from simulate import CONTAINERS, FATES, FILLERS, VERBS, require_recovery, run_schedule, settle
 
 calls = st.lists(
     st.tuples(st.sampled_from(VERBS), st.sampled_from(CONTAINERS), st.sampled_from(NODES), st.booleans()),
@@ -20,17 +22,25 @@ flags = st.booleans()
 earlier = st.lists(st.tuples(st.sampled_from([*CONTAINERS, *FILLERS]), st.sampled_from(NODES)), max_size=16)
 
 
+left_behind = st.lists(st.tuples(st.integers(0, 7), st.sampled_from([PENDING, PENDING_DELETION])), max_size=3)
+turns = st.lists(st.tuples(st.integers(0, 11), st.sampled_from(FATES)), max_size=150)
+kinds = st.fixed_dictionaries({"strict": flags, "paged": flags, "cooldown": st.sampled_from([0, 0, 30])})
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(earlier, calls, st.data(), st.sampled_from([0, 0, 30]), st.fixed_dictionaries({"strict": flags, "paged": flags}))
-def test_any_interleaving_keeps_the_invariants_and_repeated_del_cleans_up(before, asked, data, cooldown, kind):
+@given(earlier, calls, left_behind, turns, kinds)
+def test_any_interleaving_keeps_the_invariants_and_repeated_del_cleans_up(before, asked, left, turns, kind):
     """Also where listings go page by page, and one of them shows a moment long past."""
-    world = World(cooldown=cooldown, **kind)
-    run_schedule(
-        world,
-        before,
-        asked,
-        lambda count: data.draw(st.integers(0, count - 1)),
-        lambda: data.draw(st.sampled_from(FATES)),
-    )
-    if not cooldown:
-        require_recovery(world)
+    world = World(**kind)
+    for place, state in left:
+        world.leave_behind(place, state)
+    turn = iter([*turns, *[(0, PROCEED)] * 2000])  # who goes on, and what befalls him
+    drawn: list[tuple[int, int]] = []
+
+    def choose(count: int) -> int:
+        drawn.append(next(turn))
+        return drawn[-1][0] % count
+
+    run_schedule(world, (before, settle(world, before)), asked, choose, lambda: drawn[-1][1])
+    if not kind["cooldown"]:
+        require_recovery(world, {*CONTAINERS, *FILLERS})

@@ -1,0 +1,36 @@
+"""However many processes share the seeds, the outcome is the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from seeded_runs import SHARE, Failed, run_seeds
+from simulate import counted_run
+
+SEEDS = range(5, 5 + 3 * SHARE)
+
+
+def fails_now_and_then(seed: int) -> Counter[str]:
+    assert seed not in (SHARE + 9, SHARE + 7, 3 * SHARE), "broken"
+    return Counter({"runs": 1, f"digit {seed % 10}": 1})
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_the_first_seed_that_fails_is_told(workers):
+    with pytest.raises(Failed, match=f"^seed {SHARE + 7}: broken"):
+        run_seeds(fails_now_and_then, SEEDS, workers)
+
+
+def test_counts_are_the_same_whoever_ran_what():
+    seeds = range(SHARE + 20)
+    alone, together = run_seeds(counted_run, seeds, 1), run_seeds(counted_run, seeds, 2)
+    assert alone == together
+    assert alone["ADD: NoneType"] > 0
+
+
+def test_a_run_is_the_same_whatever_ran_before():
+    """Seeds share their starts, so one alone must find the same."""
+    first = [counted_run(seed) for seed in (17, 18, 19, 400)]
+    assert [counted_run(seed) for seed in (400, 19, 17, 18)] == [first[3], first[2], first[0], first[1]]
