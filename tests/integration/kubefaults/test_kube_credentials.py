@@ -209,7 +209,7 @@ def test_c14_k02_a_del_without_good_credentials_takes_the_device_and_is_finished
 
 
 def test_c14_credentials_that_are_missing_or_broken_are_told_at_once(v1: KubeRig) -> None:
-    """Code 7: nothing but a change of the configuration helps. A DEL takes the device all the same."""
+    """Code 7: nothing but a change of the configuration helps. A DEL takes the device all the same, and is repeated."""
     where = in_a_file(v1)
     sandbox = v1.pod()
     where.put(v1.served.token)
@@ -220,11 +220,28 @@ def test_c14_credentials_that_are_missing_or_broken_are_told_at_once(v1: KubeRig
         other = v1.pod()
         v1.add(other).error(7, str(token), told)
         assert other.inside.names() == {"lo"}
-    v1.delete(sandbox).error(7, str(token))
+    v1.delete(sandbox).error(TRY_AGAIN_LATER, str(token), "put back what ADD had")
     v1.offline(sandbox)
     where.put(v1.served.token)
     v1.delete(sandbox).silent()
     v1.gone(sandbox)
+
+
+def test_a_del_whose_section_is_gone_goes_by_calicos_own_kubeconfig(v1: KubeRig) -> None:
+    folder, config = v1.folder / "net.d", v1.proxy.kubeconfig(v1.folder / "kubeconfig", token=v1.served.token)
+    folder.mkdir()
+    v1.use(config)
+    v1.more_environment = {"TORTIE_CNI_CONF_DIR": str(folder)}
+    sandbox, lost = v1.pod(), {"kubernetes": None, "policy": None}
+    v1.networked(sandbox, v1.add(sandbox))
+    for _ in range(2):
+        v1.delete(sandbox, **lost).error(TRY_AGAIN_LATER, "no configuration has been provided", str(folder))
+        v1.offline(sandbox)
+    config.rename(folder / "calico-kubeconfig")
+    for more in (lost, {}):  # the section is gone, and the file that it names
+        v1.delete(sandbox, **more).silent()
+    v1.gone(sandbox)
+    v1.everything_agrees()
 
 
 def test_credentials_that_are_refused_from_any_request_on_leave_nothing_for_ever(rigs: KubeRigs) -> None:
