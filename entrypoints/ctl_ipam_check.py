@@ -9,7 +9,7 @@ Invariant: without --yes nothing is written.
 from __future__ import annotations
 
 from domain.ipam.audit import is_clean
-from domain.ipam.audit_addresses import describe
+from domain.ipam.audit_addresses import LONGEST_CALL, describe, young_addresses
 from domain.ipam.inventory import INFO, LEAK, PROBLEM
 from domain.json_text import dumps
 from domain.usecases.check_ipam import check_ipam
@@ -47,6 +47,9 @@ def check(options: Namespace, session: Session) -> Answer:
     more = "" if options.show_problem_ips or options.show_all_ips else "--show-problem-ips or -o json shows all"
     for group in _groups(report.findings):
         lines += [*_group(group, session.screen.width, more), ""]
+    young = young_addresses(report.inventory)
+    if young:
+        lines.append(f"{young} {'address' if young == 1 else 'addresses'} younger than {LONGEST_CALL} s not judged.")
     counts = ", ".join([_count(report.findings, level) for level in (PROBLEM, LEAK, INFO)])
     lines.append(f"{'Clean' if code == 0 else 'Not clean'}: {counts}.")
     return Answer(people(lines), code)

@@ -11,6 +11,7 @@ from domain.ipam.audit_handles import ORPHAN
 from domain.ipam.errors import IpamError
 from domain.ipam.inventory import COLLECT
 from domain.ipam.release import Release
+from domain.json_text import dumps
 from domain.usecases.check_ipam import take_inventory
 from domain.usecases.collect_ipam import FAILED, Sweep, collect_ipam
 from domain.usecases.configure_ipam import configure_ipam
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from domain.ipam.address import Address
     from domain.ipam.inventory import Finding, Inventory
+    from domain.json_text import Json
     from domain.usecases.steps.work import Work
     from entrypoints.ctl_commands import Session
 
@@ -60,9 +62,7 @@ def _release_addresses(work: Work, options: Namespace) -> Answer:
     if not options.force:
         _require_unused(take_inventory(work), options.ip)
     outcome = release_listed(work, listed)
-    lines = [f"Successfully released IP address {one.address}" for one in outcome.released]
-    lines += [f"IP address {address} is not assigned" for address in outcome.unallocated]
-    text = people(lines)
+    text = _outcome_text(options, [one.address for one in outcome.released], outcome.unallocated)
     if outcome.error is not None:
         return Answer(text, 1, (f"Error: {told(outcome.error)}",))
     return Answer(text)
@@ -84,7 +84,7 @@ def _release_handle(work: Work, options: Namespace) -> Answer:
         return _release_damaged(work, options, damaged, addresses)
     if not free_handle(work, handle) and not free_without_handle(work, None, handle, cooldown_seconds(work)):
         raise IpamError(f"no handle {handle}, and no address is held under it")
-    return _released(handle, addresses)
+    return Answer(_outcome_text(options, addresses, handle=handle))
 
 
 def _release_damaged(work: Work, options: Namespace, damaged: Finding, addresses: Sequence[Address]) -> Answer:
@@ -93,12 +93,22 @@ def _release_damaged(work: Work, options: Namespace, damaged: Finding, addresses
     free_without_handle(work, None, damaged.handle, cooldown_seconds(work))
     if not set_aside(work, damaged, copies.keep):
         raise IpamError(f"{damaged.subject} has changed meanwhile; see what is left with `tortie ipam check`")
-    return _released(damaged.handle, addresses).replace(notes=copies.notes)
+    return Answer(_outcome_text(options, addresses, handle=damaged.handle), notes=copies.notes)
 
 
-def _released(handle: str, addresses: Sequence[Address]) -> Answer:
-    lines = [f"Successfully released IP address {address}" for address in addresses]
-    return Answer(people([*lines, f"Successfully released handle {handle}"]))
+def _outcome_text(
+    options: Namespace, released: Sequence[Address], unallocated: Sequence[Address] = (), *, handle: str = ""
+) -> str:
+    """What was released, and what nobody had."""
+    if options.output == "json":
+        shown: dict[str, Json] = {
+            "released": [str(address) for address in released],
+            "notAssigned": [str(address) for address in unallocated],
+        }
+        return dumps({**shown, "handle": handle} if handle else shown, indent=2) + "\n"
+    lines = [f"Successfully released IP address {address}" for address in released]
+    lines += [f"IP address {address} is not assigned" for address in unallocated]
+    return people([*lines, f"Successfully released handle {handle}"] if handle else lines)
 
 
 class InUse(IpamError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from domain.cni.go_quote import printable
 from domain.ipam.affinity import HOST
-from domain.ipam.utilisation import MOST, is_borrowed, utilisation
+from domain.ipam.utilisation import is_borrowed, utilisation
 from domain.json_text import dumps
 from domain.usecases.check_ipam import take_inventory
 from domain.value import Value
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _HEADINGS = ["GROUPING", "CIDR", "IPS TOTAL", "IPS IN USE", "IPS FREE"]
 _NUMBERS = (2, 3, 4)
 _INDENT = " " * (len(_HEADINGS[0]) + 2)
+_LEGIBLE = 1 << 63  # larger numbers are shown as powers of two
 _CELLS = 64  # one an address in blocks of the usual size
 
 
@@ -106,17 +107,16 @@ def _rest(space: Space) -> list[str]:
 
 def _large(number: int) -> str:
     """Digits while they can be read, then a power of two."""
-    if number >= MOST:
-        return f"2^{number.bit_length() - 1}" if number > MOST else "over 2^63"
-    return str(number)
+    if number < _LEGIBLE:
+        return str(number)
+    power = number.bit_length() - 1
+    return f"2^{power}" if number == 1 << power else f"over 2^{power}"
 
 
-def _share(part: int, space: Space, total: int) -> str:
+def _share(part: int, total: int) -> str:
     """`5 (8%)`; what is neither nothing nor all is never shown as 0 or 100%."""
-    if part >= MOST or total >= 1 << 63:
-        return f"{_large(part)} ({'<1' if part < MOST else 100}%)" if part else "0 (0%)"
-    percent = round(100 * part / space.total)
-    shown = "<1" if part and not percent else ">99" if percent == 100 and part < space.total else str(percent)
+    percent = round(100 * part / total)
+    shown = "<1" if part and not percent else ">99" if percent == 100 and part < total else str(percent)
     return f"{_large(part)} ({shown}%)"
 
 
@@ -126,8 +126,8 @@ def _drawn(lines: list[Line], screen: Screen) -> str:
             line.grouping,
             line.cidr,
             line.total,
-            _share(line.space.in_use, line.space, line.use.cidr.size),
-            _share(line.space.free, line.space, line.use.cidr.size),
+            _share(line.space.in_use, line.space.total),
+            _share(line.space.free, line.space.total),
         ]
         for line in lines
     ]

@@ -5,6 +5,7 @@ Invariant: a report that was written is read as the same look; anything else is 
 
 from __future__ import annotations
 
+from domain.ipam.audit_addresses import young_addresses
 from domain.ipam.inventory import INFO, LEAK, PROBLEM
 from domain.json_text import dumps, parse
 from domain.moment import rfc3339
@@ -55,6 +56,7 @@ def report_json(report: Report) -> str:
         "problems": counts[PROBLEM],
         "leaks": counts[LEAK],
         "infos": counts[INFO],
+        "young": young_addresses(report.inventory),
         "checked": {**checked(report.inventory)},
         "findings": [finding_json(one) for one in report.findings],
     }

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from domain.ipam.address import Address, Cidr
 from domain.ipam.audit_blocks import is_vanished
-from domain.ipam.block import WINDOWS_HANDLE
 from domain.ipam.handle import MACHINE_MARK
 from domain.ipam.inventory import INFO, LEAK, Finding
 from domain.ipam.pools import pool_of
@@ -38,8 +37,8 @@ def address_findings(inventory: Inventory) -> Iterator[Finding]:
     reserved = {version: reserved_cidrs(inventory.reservations, version) for version in (4, 6)}
     for block, _ in inventory.blocks.values():
         for ordinal in range(block.cidr.size):
-            holder = block.holder(ordinal)
-            if holder is None or holder.released_at or (holder.holder or "").lower() == WINDOWS_HANDLE:
+            holder = _held(block, ordinal)
+            if holder is None:
                 continue
             if (leak := _leak(inventory, endpoints, block, ordinal)) is not None:
                 yield leak
@@ -145,21 +144,32 @@ def _is_young(inventory: Inventory, holder: Attribute) -> bool:
     return False
 
 
+def young_addresses(inventory: Inventory) -> int:
+    """How many addresses would count as leaked, were they not so young that a call may still be at work on them."""
+    endpoints = Endpoints(inventory.endpoints)
+    return sum(
+        1
+        for block, _ in inventory.blocks.values()
+        for ordinal in range(block.cidr.size)
+        if (holder := _held(block, ordinal)) is not None
+        and _is_young(inventory, holder)
+        and _suspicion(inventory, endpoints, block, ordinal) is not None
+    )
+
+
+def _held(block: Block, ordinal: int) -> Attribute | None:
+    """Who uses it. Not what is cooling down, nor what a Windows host keeps for itself."""
+    holder = block.holder(ordinal)
+    return None if holder is None or holder.released_at or holder.is_hosts_own else holder
+
+
 def _leak(inventory: Inventory, endpoints: Endpoints, block: Block, ordinal: int) -> Finding | None:
     holder, address = block.holder(ordinal), block.cidr.at(ordinal)
     assert holder is not None  # noqa: S101 - the caller has looked
-    node = holder.secondary.get("node", "")
-    if is_of_machine(holder):
-        left_over = inventory.machines.get(holder.holder or "") is False and not endpoints.have_owner_of(holder)
-        kind, reason = VANISHED_MACHINE, "its virtual machine does not exist, and no pod owns it"
-        mark = machine_mark(block, ordinal)
-    else:
-        gone = is_vanished(inventory, node)
-        left_over = gone or is_of_container(holder)
-        kind, reason = (VANISHED_NODE, f"its node {node} does not exist") if gone else (LEAKED, _NO_ENDPOINT)
-        mark = str(block.sequences.get(ordinal, 0))
-    if not left_over or endpoints.speak_for(holder, address) or _is_young(inventory, holder):
+    suspicion = _suspicion(inventory, endpoints, block, ordinal)
+    if suspicion is None or _is_young(inventory, holder):
         return None
+    kind, reason, mark = suspicion
     advice = _LEAKED_GC
     if inventory.unreadable.endpoints:
         advice = "mend the unreadable endpoint records first: one of them may be its own"
@@ -176,6 +186,23 @@ def _leak(inventory: Inventory, endpoints: Endpoints, block: Block, ordinal: int
         handle=holder.holder or "",
         mark=mark,
     )
+
+
+def _suspicion(inventory: Inventory, endpoints: Endpoints, block: Block, ordinal: int) -> tuple[str, str, str] | None:
+    """Kind, reason and mark of the finding if nothing speaks for the holder."""
+    holder, address = block.holder(ordinal), block.cidr.at(ordinal)
+    assert holder is not None  # noqa: S101 - the caller has looked
+    node = holder.secondary.get("node", "")
+    if is_of_machine(holder):
+        left_over = inventory.machines.get(holder.holder or "") is False and not endpoints.have_owner_of(holder)
+        kind, reason = VANISHED_MACHINE, "its virtual machine does not exist, and no pod owns it"
+        mark = machine_mark(block, ordinal)
+    else:
+        gone = is_vanished(inventory, node)
+        left_over = gone or is_of_container(holder)
+        kind, reason = (VANISHED_NODE, f"its node {node} does not exist") if gone else (LEAKED, _NO_ENDPOINT)
+        mark = str(block.sequences.get(ordinal, 0))
+    return (kind, reason, mark) if left_over and not endpoints.speak_for(holder, address) else None
 
 
 def _of_endpoints(

@@ -11,7 +11,7 @@ from domain.ipam.pools import pool_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterator, Mapping
 
     from domain.ipam.address import Address, Cidr
     from domain.ipam.block import Block
@@ -27,10 +27,15 @@ NO_POOL, DISABLED_POOL = "block-outside-pools", "block-in-disabled-pool"
 
 def block_findings(inventory: Inventory) -> Iterator[Finding]:
     yield from _claims(inventory)
-    used = frozenset([address for endpoint in inventory.endpoints for address in endpoint.addresses])
+    used = {
+        address: f"{endpoint.metadata.namespace}/{endpoint.metadata.name}"
+        for endpoint in inventory.endpoints
+        for address in endpoint.addresses
+    }
     claimed = {(claim.owner, claim.cidr) for claim in inventory.claims} | inventory.unreadable.claims
     for cidr, (block, revision) in inventory.blocks.items():
-        yield from _ownership(inventory, block, revision, has_claim=(_owner(block), cidr) in claimed)
+        for found in _ownership(inventory, block, revision, has_claim=(_owner(block), cidr) in claimed):
+            yield _for_workloads(found, block, used) if found.kind == VANISHED else found
         yield from _home(inventory, cidr)
         yield from _lost(block, revision, used)
     yield from _overlaps(inventory)
@@ -121,6 +126,18 @@ def _ownership(inventory: Inventory, block: Block, revision: str, *, has_claim: 
         holder = {} if owner is None else {"node": owner.name} if owner.kind == HOST else {"owner": str(owner)}
         repairable = found.level != INFO
         yield found.replace(block=block.cidr, owner=owner, holder=holder, repairable=repairable, mark=revision)
+
+
+def _for_workloads(found: Finding, block: Block, used: Mapping[Address, str]) -> Finding:
+    """The block of a node that is gone, while workloads go on: releasing what has leaked does not give it back."""
+    addresses = [block.cidr.at(ordinal) for ordinal in range(block.cidr.size)]
+    names = list(dict.fromkeys([used[address] for address in addresses if address in used]))
+    if not names:
+        return found
+    node = found.owner.name if found.owner else ""
+    rest = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    advice = f"make node {node} again, or delete the workload of endpoint {names[0]}{rest}, which has an address of it"
+    return found.replace(advice=advice, repairable=False)
 
 
 def _home(inventory: Inventory, cidr: Cidr) -> Iterator[Finding]:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from domain.ipam.reservations import Reservation
 
 FREE, USED, BORROWED, COOLING, RESERVED = range(5)
-MOST = 2**63 - 1  # the original counts in 64 bits with a sign and stops there
 
 
 class Space(Value):
@@ -116,7 +115,7 @@ def space_outside(pool: Cidr, reserved: Iterable[Cidr], blocks: Iterable[Cidr]) 
     reserved = tuple(reserved)
     gone = sum(_shared(one, pool) for one in outermost((*reserved, *blocks)))
     set_aside = sum(_shared(one, pool) for one in outermost(reserved))
-    return Space(min(pool.size, MOST), reserved=min(set_aside, MOST), free=min(pool.size - gone, MOST))
+    return Space(pool.size, reserved=set_aside, free=pool.size - gone)
 
 
 def utilisation(
@@ -145,7 +144,7 @@ def _pool_use(pool: Pool, blocks: list[BlockUse], reserved: tuple[Cidr, ...]) ->
         in_use=sum(one.space.in_use for one in blocks),
         borrowed=sum(one.space.borrowed for one in blocks),
         cooling=sum(one.space.cooling for one in blocks),
-        free=min(outside.free + sum(one.space.free for one in blocks), MOST),
+        free=outside.free + sum(one.space.free for one in blocks),
     )
     places = 1 << max(pool.block_length - cidr.length, 0)
     enabled = not (pool.disabled or pool.deleting or ("Allocatable", "False") in pool.conditions)

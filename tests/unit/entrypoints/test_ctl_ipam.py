@@ -153,7 +153,7 @@ def test_pools_of_every_size_and_state_are_drawn(tortie):
     tortie.put(IPReservationKey("r"), Reservation(Metadata("r"), ("10.244.0.0/25",)))
     out = tortie.done("show")
     assert "off, disabled, 1 of 1 blocks" in out
-    assert re.search(r"fd01::/48 +2\^80 +1 \(<1%\) +over 2\^63 \(100%\)", out)
+    assert re.search(r"fd01::/48 +2\^80 +1 \(<1%\) +over 2\^79 \(>99%\)", out)
     assert "vast, 1 of 2^74 blocks" in out
     assert "[" + "x" * 32 + " " * 32 + "]  pool0, 0 of 4 blocks, 128 reserved" in out
     assert re.search(r"Block +192.0.2.0/30 +4 +0 \(0%\) +4 \(100%\)\n +\[\.\.\.\.\]  no owner, in no pool", out)
@@ -307,7 +307,7 @@ def test_check_shows_every_address_when_asked(damaged):
 def test_check_as_json_has_a_stable_shape(damaged):
     report = json.loads(damaged.unclean("check", "-o", "json"))
     assert list(report) == [
-        *("version", "takenAt", "time", "clean", "problems", "leaks", "infos", "checked", "findings"),
+        *("version", "takenAt", "time", "clean", "problems", "leaks", "infos", "young", "checked", "findings"),
     ]
     assert (report["clean"], report["problems"], report["leaks"]) == (False, 8, 1)
     assert report["findings"][-1] == {
@@ -594,6 +594,31 @@ def test_pools_are_shown_whatever_their_ranges(capsys):
     assert "odd, 0 of 1 blocks" in out
     assert "no range" not in out
     assert "[    ]  small, disabled, 0 of 1 blocks" in out
+
+
+def test_release_as_json(damaged):
+    shown = json.loads(damaged.done("release", "--ip=10.244.0.30", "--ip", "10.244.0.31", "-o", "json"))
+    assert shown == {"released": ["10.244.0.30"], "notAssigned": ["10.244.0.31"]}
+    damaged.hold(B0, 33, "net1.c33")
+    shown = json.loads(damaged.done("release", "--handle", "net1.c33", "-o", "json"))
+    assert shown == {"released": ["10.244.0.33"], "notAssigned": [], "handle": "net1.c33"}
+
+
+def test_totals_as_json_are_whole(tortie):
+    tortie.add_pool("vast", "fd01::/48")
+    (vast,) = [one for one in json.loads(tortie.done("show", "-o", "json"))["pools"] if one["name"] == "vast"]
+    assert vast["total"] == vast["free"] == 2**80
+
+
+def test_check_says_how_many_it_is_too_early_to_judge(tortie):
+    tortie.add("c1")
+    assert "younger" not in tortie.done("check")
+    (endpoint,) = tortie.endpoints()
+    tortie.remove(WorkloadEndpointKey(endpoint.metadata.namespace, endpoint.metadata.name))
+    assert "\n1 address younger than 90 s not judged.\nClean: " in tortie.done("check")
+    assert json.loads(tortie.done("check", "-o", "json"))["young"] == 1
+    tortie.clock.advance(91)
+    assert "younger" not in tortie.unclean("check")
 
 
 # --- damaged records -------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import pytest
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import HOST, Affinity, Owner
 from domain.ipam.audit import is_clean
+from domain.ipam.audit_addresses import young_addresses
 from domain.ipam.block import WINDOWS_HANDLE, Attribute, new_block
 from domain.ipam.config import AllocationConfig, IPAMConfiguration
 from domain.ipam.handle import Handle
@@ -265,6 +266,33 @@ def test_blocks_of_a_node_that_is_gone_are_reclaimable(node):
     assert (address.kind, address.subject, address.level) == ("address-of-vanished-node", "10.244.0.0", "leak")
     assert address.holder == {"handle": tunnel[0], "node": "gone-1", "type": "ipipTunnelAddress"}
     assert (block.kind, block.level, block.repairable) == ("block-of-vanished-node", "leak", True)
+
+
+def test_a_block_of_a_node_that_is_gone_names_the_endpoints_that_keep_it(node):
+    """Releasing what has leaked would not give it back, for ever."""
+    hold(node, B0, GONE, o1="net1.c1", o2="net1.c2")
+    count(node, "net1.c1", b0=1)
+    count(node, "net1.c2", b0=1)
+    endpoint(node, "c1", "10.244.0.1")
+    endpoint(node, "c2", "10.244.0.2")
+    (block,) = [one for one in audit(node) if one.kind == "block-of-vanished-node"]
+    assert block.advice == (
+        "make node gone-1 again, or delete the workload of endpoint default/node1-cni-c1-eth0 and 1 more, "
+        "which has an address of it"
+    )
+    assert not block.repairable
+    node.remove(WorkloadEndpointKey("default", "node1-cni-c2-eth0"))
+    (block,) = [one for one in audit(node) if one.kind == "block-of-vanished-node"]
+    assert "default/node1-cni-c1-eth0, which" in block.advice
+
+
+def test_young_addresses_without_an_endpoint_are_counted(node):
+    now = go_string(node.clock.now())
+    hold(node, B0, o1=("net1.c1", {"node": NODE, "timestamp": now}), o2=("net1.c2", {"node": NODE, "timestamp": now}))
+    endpoint(node, "c2", "10.244.0.2")
+    assert young_addresses(check_ipam(node.work()).inventory) == 1
+    node.clock.advance(91)
+    assert young_addresses(check_ipam(node.work()).inventory) == 0
 
 
 def test_an_address_of_a_node_that_is_gone_is_its_endpoint_s_while_there_is_one(node):
