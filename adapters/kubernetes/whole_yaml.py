@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import yaml
 
-from adapters.bounded_yaml import BoundedLoader
+from adapters.bounded_yaml import BoundedLoader, RefusedYaml
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,16 @@ class _Loader(BoundedLoader):
         for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: ARG002 - its own
+        """Keys are the texts that they look like, as everywhere else here: a `true` or `~` among them is no boolean."""
+        self.flatten_mapping(node)
+        found: dict[str, Any] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise RefusedYaml("a key that is no text", key.start_mark)
+            found[key.value] = self.construct_object(value, deep=True)
+        return found
+
     def by_kind(self, node: Any) -> Any:
         """Whatever a tag says."""
         if isinstance(node, yaml.MappingNode):
@@ -34,14 +44,16 @@ class _Loader(BoundedLoader):
         return self.construct_sequence(node, deep=True) if isinstance(node, yaml.SequenceNode) else node.value
 
 
-for _tag in (None, *[f"tag:yaml.org,2002:{name}" for name in ("map", "seq", "int", "float", "timestamp", "binary")]):
-    _Loader.add_constructor(_tag, _Loader.by_kind)  # None: any other tag
+_Loader.yaml_constructors = {
+    None: _Loader.by_kind,  # any other tag: no set, date or octets leaves this
+    **{tag: make for tag, make in yaml.SafeLoader.yaml_constructors.items() if (tag or "").rpartition(":")[2] in _KEPT},
+}
 
 
 def first_document(text: str) -> Json:
     """ValueError if it is no YAML; its text may show what is secret."""
-    loader = _Loader(text)
     try:
+        loader = _Loader(text)
         found: Json = loader.get_data() if loader.check_data() else None  # type: ignore[no-untyped-call]  # typeshed has no types for these
     except (yaml.YAMLError, RecursionError, LookupError, TypeError) as error:
         raise ValueError(str(error)) from error

@@ -122,7 +122,12 @@ def unquoted(text: str, quote: str, line: int) -> str:
     for number in range(len(lines) - 1, 0, -1):
         before = lines[number - 1]
         if (len(before) - len(before.rstrip("\\"))) % 2:  # an escaped break: the lines belong together
-            lines[number - 1 : number + 1] = [before[:-1] + _SEAM + lines[number].lstrip(" \t")]
+            after = number
+            while after + 1 < len(lines) and not lines[after].strip(" \t"):
+                after += 1  # an empty line behind it is still a break
+            lines[number - 1 : after + 1] = [
+                before[:-1] + _SEAM + "\\n" * (after - number) + lines[after].lstrip(" \t")
+            ]
     return _unescaped(_folded_quoted(lines), line)
 
 

@@ -46,9 +46,27 @@ def test_anchors_merge_keys_tags_and_a_second_document():
     assert (cluster.server, cluster.insecure, user.token) == ("https://10.0.0.2:6443", True, "0123")
 
 
+def test_keys_are_the_texts_that_they_look_like():
+    assert first_document("a: &a {true: b, ~: c, 1: d}\ne: !!set {f}\ng: {<<: *a, 1: h}\ni: !!omap [j: k]") == {
+        "a": {"true": "b", "~": "c", "1": "d"},
+        "e": {"f": None},
+        "g": {"true": "b", "~": "c", "1": "h"},
+        "i": [{"j": "k"}],
+    }
+    extra = "as-user-extra: {a: [b], true: [c], ~: [d]}"
+    text = BY_HAND.replace("token: !token 0123", f"token: !token t, {extra}")
+    assert inline_kubeconfig(text, "")[1].headers == (
+        ("Impersonate-Extra-a", "b"),
+        ("Impersonate-Extra-true", "c"),
+        ("Impersonate-Extra-~", "d"),
+    )
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "? \0",
+        "? \x85\x01",
         "a: &a [*a]",
         "password: *planted-secret",
         "a: !!bool planted-secret",

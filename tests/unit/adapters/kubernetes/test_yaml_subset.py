@@ -64,6 +64,12 @@ def test_only_blanks_and_tabs_are_space():
     assert parse_yaml("a: \xa0\n") == {"a": "\xa0"}
 
 
+@pytest.mark.parametrize("break_", ["\\\n  ", "\\\n\n  ", "\\\n \n\t\n  ", "\\\n\\\n\n", "\n\\\n\n ", "\\\n\n"])
+def test_an_escaped_break_joins_lines_and_empty_ones_behind_it_stay(break_):
+    for text in (f'a: "b {break_}c"\n', f'- "{break_}"\n', f'["a{break_}  b", c]\n'):
+        assert parse_yaml(text) == read_by_oracle(text)
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_end_as_on_any_system(end):
     text = "a: b\n# c\nd:\n- 'e\n\n  f'\n"
