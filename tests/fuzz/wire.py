@@ -266,8 +266,8 @@ def _http11(octets: bytes) -> None:
         body = theirs.read()
     except (http.client.HTTPException, ValueError):
         return  # the library has other bounds
-    if theirs.headers.defects:
-        return  # the library takes the rest of a header for the body
+    if theirs.headers.defects or theirs.status < 200:
+        return  # the library takes the rest of a header for the body, and most remarks for the answer
     require(answer.status == theirs.status, "we read different statuses", octets, answer.status, theirs.status)
     said = (theirs.getheader("transfer-encoding") or "").lower(), theirs.headers.get_all("content-length") or ()
     if said[0] in ("", "chunked") and len(said[1]) < 2 and method != "CONNECT" and theirs.status >= 200:
