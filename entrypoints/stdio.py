@@ -45,7 +45,7 @@ BUDGET = 60.0  # seconds for a call whose configuration does not say
 _LONGEST = 86_400  # a day; the kernel's timers do not take any number
 _MOST_UNDO_ROUNDS = 100
 _OWN = ("domain", "ports", "adapters", "entrypoints")
-_ENOMEM = 12
+_ENOMEM, _NO_FILES = 12, (23, 24)  # ENFILE, EMFILE
 
 
 def _read_netconf(document: Json, verb: str) -> PluginConf:
@@ -244,14 +244,24 @@ def describe(error: Exception, verb: str, log: Log, subject: str = "Calico CNI")
         elif isinstance(error, BadConfiguration):
             code = INVALID_CONFIG
         return CniError(code, str(error))
-    if isinstance(error, OSError) and error.errno == _ENOMEM:
-        return _out_of_memory(verb, subject)
+    if isinstance(error, (OSError, ImportError)):
+        return _of_the_system(error, verb, log, subject)
     if type(error).__module__.partition(".")[0] in _OWN:
         log.error(f"Nobody has caught an error during {verb}", error=error, trace=trace(error))
         return CniError(INTERNAL, str(error) or type(error).__name__)
     shown = f"{type(error).__name__}: {error}"
     log.error(f"Panic during {verb}", error=shown, trace=trace(error))
     return CniError(INTERNAL, f"{subject} panicked during {verb}: {shown}")
+
+
+def _of_the_system(error: OSError | ImportError, verb: str, log: Log, subject: str) -> CniError:
+    """What a process has too little of, or a part of the program that cannot be loaded."""
+    number = error.errno if isinstance(error, OSError) else 0
+    if number == _ENOMEM:
+        return _out_of_memory(verb, subject)
+    why = "may not open as many files as it needs" if number in _NO_FILES else "cannot go on"
+    log.error(f"{subject} {why}", error=error, trace=trace(error))
+    return CniError(INTERNAL, f"{subject} {why} during {verb}: {error}")
 
 
 def trace(error: BaseException) -> str:

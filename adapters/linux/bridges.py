@@ -12,12 +12,12 @@ from adapters.linux.bridge_interpreter import BridgeInterpreter, random_name
 from adapters.linux.errno_text import reason
 from adapters.linux.kernel import Kernel
 from adapters.linux.namespaces import NamespaceMissing, NotANamespace, is_own_namespace, open_namespace
-from adapters.linux.netlink import KernelError, PairRequest, delete_named
+from adapters.linux.netlink import KernelError, PairRequest, Unanswered, delete_named
 from adapters.linux.netlink_bridge import BridgeNetlink
 from adapters.linux.netlink_transports import load_lean_bridge
 from domain.cni.errors import NOT_AVAILABLE
 from domain.ipam.address import V4, V6
-from domain.workload.steps import HOST, POD
+from domain.workload.steps import HOST, POD, Device
 from ports.bridge import BridgeLink, Bridges, NamespaceGone, PresentRoute, Sides
 from ports.errors import Expired, Refused
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from adapters.linux.netlink_bridge import KernelPort, PortVlan
     from adapters.linux.netlink_transports import BridgeNetlinkLoader
     from domain.ipam.address import Cidr
-    from domain.workload.steps import Device, Step
+    from domain.workload.steps import Step
     from ports.clock import Clock
     from ports.deadline import Deadline
     from ports.log import Log
@@ -97,6 +97,8 @@ class LinuxSides(Sides):
                 try:
                     self._netlink(POD).create_pair(request)
                 except KernelError as error:
+                    if isinstance(error, Unanswered):
+                        self._remove_pair(pod, name)
                     if error.errno != EEXIST:
                         raise Refused(f"failed to make veth pair: {error}") from error
                     if self.link(pod) is not None:
@@ -106,6 +108,12 @@ class LinuxSides(Sides):
         finally:
             os.close(host_namespace)
         raise Refused(f'container veth name ("{pod.name}") peer provided ("{name}") already exists')
+
+    def _remove_pair(self, pod: Device, name: str) -> None:
+        """One that may have been made although nobody said so."""
+        inside, outside = self.link(pod), self.link(Device(HOST, name))
+        if inside is not None and outside is not None and inside.peer_index == outside.index:
+            self.remove(pod)
 
     def apply(self, plan: tuple[Step, ...]) -> None:
         self._interpreter.run(plan)

@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from errno import EEXIST
 
-from adapters.linux.netlink import KernelError, KernelLink, KernelRoute, LinkMissing, PairRequest, unsupported
+from adapters.linux.netlink import (
+    KernelError,
+    KernelLink,
+    KernelRoute,
+    LinkMissing,
+    PairRequest,
+    Unanswered,
+    unsupported,
+)
 from domain.ipam.address import V6, Address, Cidr
 from domain.workload.mac import link_local
 from domain.workload.steps import (
@@ -136,6 +144,8 @@ class Interpreter:
         self._made = action  # before the request: a signal may come between the kernel's deed and its answer
         try:
             self._request_pair(action, action.kind)
+        except Unanswered:  # it may be there
+            raise
         except KernelError as error:
             if not action.fallback or not unsupported(error):
                 self._made = None

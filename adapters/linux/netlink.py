@@ -10,7 +10,7 @@ where something is looked up.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from errno import ENODEV, ENOTSUP, EOPNOTSUPP
+from errno import EINVAL, ENODEV, ENOTSUP, EOPNOTSUPP
 
 from adapters.linux.errno_text import go_text
 from domain.ipam.address import Address, Cidr
@@ -32,11 +32,20 @@ class KernelError(Exception):
         self.explanation = explanation
 
 
+class Unanswered(KernelError):
+    """The request or its answer was lost on the way, as for want of memory: nobody knows whether it was done."""
+
+
 class LinkMissing(KernelError):
     """A device that has to be there is not; the wording is that of the Go netlink library."""
 
     def __init__(self) -> None:
         super().__init__(ENODEV, "Link not found")
+
+
+def no_socket(error: OSError) -> KernelError:
+    number = error.errno or EINVAL
+    return KernelError(number, f"cannot open a netlink socket: {go_text(number)}")
 
 
 def unsupported(error: BaseException | None) -> bool:

@@ -39,7 +39,7 @@ class Pyroute2BridgeNetlink(Pyroute2Netlink, BridgeNetlink):
 
     def port(self, name: str) -> KernelPort | None:
         try:
-            (message,) = self._ask("link", "get", ifname=name)
+            (message,) = self._asked_again("link", "get", ifname=name)
         except KernelError as error:
             if error.errno == ENODEV:
                 return None

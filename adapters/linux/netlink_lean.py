@@ -9,11 +9,19 @@ Invariant: after `close` no descriptor is left; no process, thread or namespace 
 from __future__ import annotations
 
 import _socket
-from errno import EINTR, EINVAL, ENODEV, ENOENT
+from errno import EINTR, EINVAL, ENOBUFS, ENODEV, ENOENT
 
 from adapters.linux import rtnetlink
-from adapters.linux.netlink import KernelError, KernelLink, KernelRoute, Netlink, PairRequest
-from adapters.linux.netlink_messages import DUMP_INTERRUPTED, MULTI, Answer, Request, answers, envelope, verdict
+from adapters.linux.netlink import (
+    KernelError,
+    KernelLink,
+    KernelRoute,
+    Netlink,
+    PairRequest,
+    Unanswered,
+    no_socket,
+)
+from adapters.linux.netlink_messages import DUMP, DUMP_INTERRUPTED, MULTI, Answer, Request, answers, envelope, verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
 _ROUTE = 0  # NETLINK_ROUTE
 _SOL_NETLINK, _EXPLAIN, _STRICT = 270, 11, 12  # NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK
 _LARGEST = 1 << 16  # twice what the kernel puts into one datagram
-_DUMP_TRIES = 3
+_TRIES = 3  # of a question that changes nothing
 
 
 class LeanNetlink(Netlink):
@@ -55,7 +63,7 @@ class LeanNetlink(Netlink):
             raise
 
     def _only(self, request: Request) -> Answer:
-        found = self._ask(request)
+        found = self._asked_again(request)
         if len(found) != 1:
             raise KernelError(EINVAL, f"the kernel gave {len(found)} answers to a question that has one")
         return found[0]
@@ -108,14 +116,21 @@ class LeanNetlink(Netlink):
             raise KernelError(EINVAL) from error
 
     def _dump(self, request: Request) -> list[Answer]:
-        """What changed while it was being listed is listed again; what does not exist has nothing to list."""
-        for _ in range(_DUMP_TRIES - 1):
+        """What does not exist has nothing to list."""
+        try:
+            return self._asked_again(request)
+        except KernelError as error:
+            if error.errno in (ENODEV, ENOENT):
+                return []
+            raise
+
+    def _asked_again(self, request: Request) -> list[Answer]:
+        """A question that changes nothing: again if what it lists has changed meanwhile, or an answer was lost."""
+        for _ in range(_TRIES - 1):
             try:
                 return self._ask(request)
             except KernelError as error:
-                if error.errno in (ENODEV, ENOENT):
-                    return []
-                if error.errno != EINTR:
+                if error.errno not in (EINTR, ENOBUFS):
                     raise
         return self._ask(request)
 
@@ -124,16 +139,18 @@ class LeanNetlink(Netlink):
         self._sequence += 1
         try:
             self._socket.send(envelope(request, self._sequence))
-            return self._collect(self._sequence)
+            return self._collect(self._sequence, is_dump=request.flags & DUMP == DUMP)
         except OSError as error:
-            raise KernelError(error.errno or EINVAL) from error
+            raise Unanswered(error.errno or EINVAL) from error
 
-    def _collect(self, sequence: int) -> list[Answer]:
+    def _collect(self, sequence: int, *, is_dump: bool) -> list[Answer]:
         """A single answer ends the conversation as a verdict does; those of a dump go on until its verdict."""
         found: list[Answer] = []
         torn = False
         while True:
-            for answer in answers(self._socket.recv(_LARGEST)):
+            datagram = self._received(is_dump=is_dump)
+            torn = torn or not datagram
+            for answer in answers(datagram):
                 if answer.sequence != sequence:
                     continue
                 torn = torn or bool(answer.flags & DUMP_INTERRUPTED)
@@ -148,12 +165,21 @@ class LeanNetlink(Netlink):
                     raise KernelError(EINTR)
                 return found
 
+    def _received(self, *, is_dump: bool) -> bytes:
+        """A datagram; b"" where some of a dump found no room. It goes on, and no other can begin before its end."""
+        try:
+            return self._socket.recv(_LARGEST)
+        except OSError as error:
+            if error.errno == ENOBUFS and is_dump:
+                return b""
+            raise
+
 
 def _open() -> _socket.socket:
     try:
         opened = _socket.socket(_socket.AF_NETLINK, _socket.SOCK_RAW | _socket.SOCK_CLOEXEC, _ROUTE)
     except OSError as error:
-        raise KernelError(error.errno or EINVAL) from error
+        raise no_socket(error) from error
     for option in (_EXPLAIN, _STRICT):
         try:
             opened.setsockopt(_SOL_NETLINK, option, 1)

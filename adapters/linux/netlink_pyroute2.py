@@ -10,7 +10,7 @@ Invariant: after `close` no descriptor and no loop is left.
 
 from __future__ import annotations
 
-from errno import EINTR, EINVAL, ENODEV
+from errno import EINTR, EINVAL, ENOBUFS, ENODEV
 from socket import AF_INET, AF_INET6
 
 from pyroute2 import IPRoute
@@ -26,6 +26,8 @@ from adapters.linux.netlink import (
     KernelRoute,
     Netlink,
     PairRequest,
+    Unanswered,
+    no_socket,
 )
 from adapters.linux.signals import Withheld
 from domain.ipam.address import V4, V6, Address, Cidr
@@ -40,15 +42,18 @@ _ANY = {V4: Address(V4, 0), V6: Address(V6, 0)}
 _UP = 1
 _MAIN, _BOOT, _UNICAST = 254, 3, 1  # table, protocol and type of every route we make
 _LEARNED = 9  # the protocol of routes that routers advertise
-_DUMP_TRIES = 3
+_TRIES = 3
 
 
 class Pyroute2Netlink(Netlink):
     """Opened in the calling thread's current network namespace; used and closed in the same thread."""
 
     def __init__(self) -> None:
-        with Withheld():
-            self._route = IPRoute(groups=0)
+        try:
+            with Withheld():
+                self._route = IPRoute(groups=0)
+        except OSError as error:
+            raise no_socket(error) from error
 
     def _ask(self, noun: str, *arguments: object, **fields: object) -> list[Any]:
         try:
@@ -59,17 +64,20 @@ class Pyroute2Netlink(Netlink):
         except NetlinkError as error:
             raise KernelError(error.code) from error
         except OSError as error:
-            raise KernelError(error.errno or EINVAL) from error
+            raise Unanswered(error.errno or EINVAL) from error
+
+    def _asked_again(self, noun: str, *arguments: object, **fields: object) -> list[Any]:
+        """A question that changes nothing: again if what it lists has changed meanwhile, or an answer was lost."""
+        for _ in range(_TRIES - 1):
+            try:
+                return self._ask(noun, *arguments, **fields)
+            except KernelError as error:
+                if error.errno not in (EINTR, ENOBUFS):
+                    raise
+        return self._ask(noun, *arguments, **fields)
 
     def _dump(self, noun: str, **fields: object) -> list[Any]:
-        """What changed while it was being listed is listed again."""
-        for _ in range(_DUMP_TRIES - 1):
-            try:
-                return self._ask(noun, "dump", **fields)
-            except KernelError as error:
-                if error.errno != EINTR:
-                    raise
-        return self._ask(noun, "dump", **fields)
+        return self._asked_again(noun, "dump", **fields)
 
     def link(self, name: str) -> KernelLink | None:
         return self._link(ifname=name)
@@ -79,7 +87,7 @@ class Pyroute2Netlink(Netlink):
 
     def _link(self, **which: object) -> KernelLink | None:
         try:
-            (message,) = self._ask("link", "get", **which)
+            (message,) = self._asked_again("link", "get", **which)
         except KernelError as error:
             if error.errno == ENODEV:
                 return None

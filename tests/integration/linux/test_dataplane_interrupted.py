@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import signal
 import threading
+from errno import ENOBUFS
 
 import pytest
 
+from adapters.linux.bridges import LinuxBridges
 from adapters.linux.dataplane import LinuxDataplane
+from adapters.linux.netlink import Unanswered
 from adapters.linux.netlink_pyroute2 import Pyroute2Netlink
+from adapters.linux.netlink_transports import load_lean_bridge, load_pyroute2_bridge
 from contracts_dataplane import HOST, V4, V6
+from domain.workload.steps import POD, Device
 from linux_world import TRANSPORTS, LinuxWorld
+from ports.errors import Refused
+
+BRIDGE_TRANSPORTS = {"lean": load_lean_bridge, "library": load_pyroute2_bridge}
 
 
 class Terminated(BaseException):
@@ -73,6 +81,61 @@ def test_a_termination_after_any_conversation_leaves_nothing(world, terminable, 
     assert ended > 15
     assert countdown.left > 0
     assert V6.address.host_cidr in world.see(netns, "eth0").addresses
+
+
+class LosesAnAnswer:
+    """Netlink of which one conversation, the `at`th, is not answered, whatever the kernel has done."""
+
+    def __init__(self, base: type, at: int) -> None:
+        self.base, self.left = base, at
+
+    def load(self):
+        losing = self
+
+        class Losing(self.base):
+            def _ask(self, *arguments, **fields):
+                answer = super()._ask(*arguments, **fields)
+                losing.left -= 1
+                if losing.left == 0:
+                    raise Unanswered(ENOBUFS)
+                return answer
+
+        return Losing
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_an_answer_that_is_lost_at_any_point_leaves_all_or_nothing(world, transport):
+    netns, name = world.make_namespace(), world.new_name()
+    refused = 0
+    for at in range(1, 100):
+        losing = LosesAnAnswer(TRANSPORTS[transport](), at)
+        dataplane = LinuxDataplane(world.clock, world.log, losing.load)
+        try:
+            dataplane.connect(world.attachment(netns, name, V4, V6, mac="02:00:00:00:00:01"), world.soon())
+        except Refused:
+            refused += 1
+            assert world.see(HOST, name).link is None
+            assert world.see(netns, "eth0").link is None
+        else:
+            assert V6.address.host_cidr in world.see(netns, "eth0").addresses
+            world.dataplane.disconnect(netns, "eth0", world.soon())
+        if losing.left > 0:
+            break
+    assert at > 15
+    assert refused > 5
+
+
+@pytest.mark.parametrize("transport", BRIDGE_TRANSPORTS)
+def test_a_bridges_pair_whose_making_was_answered_by_nobody_goes(world, transport):
+    netns = world.make_namespace()
+    bridges = LinuxBridges(world.clock, world.log, LosesAnAnswer(BRIDGE_TRANSPORTS[transport](), 1).load)
+    sides = bridges.enter(netns, world.soon())
+    try:
+        with pytest.raises(Refused, match="no buffer space"):
+            sides.make_pair(Device(POD, "eth0"), "", 0, "")
+    finally:
+        sides.close()
+    assert world.see(netns, "eth0").link is None  # and with it the other end
 
 
 def test_a_termination_while_the_library_works_comes_after_it(world, terminable):

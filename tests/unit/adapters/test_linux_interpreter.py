@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from errno import EEXIST, EINVAL, ENODEV, ENOTSUP, EOPNOTSUPP, EPERM
+from errno import EEXIST, EINVAL, ENOBUFS, ENODEV, ENOTSUP, EOPNOTSUPP, EPERM
 
 import pytest
 
 from adapters.linux.errno_text import go_text
 from adapters.linux.interpreter import Interpreter
-from adapters.linux.netlink import KernelError, KernelLink, KernelRoute, LinkMissing, Netlink, unsupported
+from adapters.linux.netlink import KernelError, KernelLink, KernelRoute, LinkMissing, Netlink, Unanswered, unsupported
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
 from domain.ipam.address import Address, Cidr
@@ -421,6 +421,19 @@ def test_undo_removes_a_pair_that_was_made_but_not_confirmed(scene):
     scene.host.create_pair = interrupted
     with pytest.raises(KeyboardInterrupt):
         scene.run(PAIR)
+    scene.interpreter.undo(scene.kernel)
+    assert scene.host.calls == [("delete_link", 8)]
+
+
+def test_undo_removes_a_pair_whose_making_was_answered_by_nobody(scene):
+    """The answer found no memory on its way; the pair may be there."""
+
+    def lost(request):
+        scene.host.put(request.name, 8)
+        raise Unanswered(ENOBUFS)
+
+    scene.host.create_pair = lost
+    assert "no buffer space available" in scene.refusal(PAIR)
     scene.interpreter.undo(scene.kernel)
     assert scene.host.calls == [("delete_link", 8)]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import struct
-from errno import EBUSY, EINTR, ENODEV, ENOENT, EPERM
+from errno import EBUSY, EINTR, EIO, ENOBUFS, ENODEV, ENOENT, EPERM
 from socket import AF_UNIX, SOCK_SEQPACKET, socketpair
 
 import pytest
 
-from adapters.linux.netlink import KernelError, KernelLink, PairRequest
+from adapters.linux.netlink import KernelError, KernelLink, PairRequest, Unanswered
 from adapters.linux.netlink_bridge import RouteRequest
 from adapters.linux.netlink_bridge_lean import LeanBridgeNetlink
 from adapters.linux.netlink_messages import DONE, ERROR, Request, answers, attribute, envelope, text_attribute, u32
@@ -76,6 +76,52 @@ def test_an_answer_to_another_question_is_passed_over(kernel):
     kernel.say(link(99, "stale"))
     kernel.say(verdict(98, EPERM), link(1, "eth0"))
     assert kernel.netlink.link("eth0") == KernelLink(7, "eth0", "", False, 0, "")
+
+
+class Short:
+    """A socket whose kernel has no memory for some of what it should deliver: those receipts fail."""
+
+    def __init__(self, netlink, *failing: int, errno: int = ENOBUFS) -> None:
+        self._real, self._failing, self._errno, self._count = netlink._socket, failing, errno, 0
+        self.send, self.close = self._real.send, self._real.close
+        netlink._socket = self
+
+    def recv(self, size: int) -> bytes:
+        self._count += 1
+        if self._count in self._failing:
+            raise OSError(self._errno, "x")
+        return self._real.recv(size)
+
+
+def test_a_look_up_whose_answer_was_lost_is_repeated(kernel):
+    Short(kernel.netlink, 1, 2)
+    kernel.say(link(3, "eth0"))
+    assert kernel.netlink.link("eth0").name == "eth0"
+    assert kernel.heard() == [18, 18, 18]
+
+
+def test_a_look_up_is_not_repeated_for_ever(kernel):
+    Short(kernel.netlink, 1, 2, 3)
+    with pytest.raises(Unanswered, match="no buffer space available"):
+        kernel.netlink.link("eth0")
+
+
+def test_a_dump_some_of_which_was_lost_is_taken_to_its_end_and_repeated(kernel):
+    """The kernel begins no other while one is under way."""
+    Short(kernel.netlink, 2)
+    kernel.say(address(1, ONE))
+    kernel.say(done(1))
+    kernel.say(address(2, ONE), address(2, OTHER), done(2))
+    assert kernel.netlink.addresses(7, 4) == [ONE, OTHER]
+    assert len(kernel.heard()) == 2
+
+
+@pytest.mark.parametrize("errno", [ENOBUFS, EIO])
+def test_a_change_whose_answer_was_lost_may_have_been_made(kernel, errno):
+    Short(kernel.netlink, 1, errno=errno)
+    with pytest.raises(Unanswered):
+        kernel.netlink.set_up(7, up=True)
+    assert len(kernel.heard()) == 1
 
 
 def test_questions_are_numbered(kernel):

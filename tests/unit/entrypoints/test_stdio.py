@@ -149,6 +149,15 @@ def test_what_reading_the_configuration_warns_of_is_logged(capfd: pytest.Capture
         (StepFailed(), {"code": 999, "msg": "StepFailed"}),
         (KeyError("x"), {"code": 999, "msg": "Calico CNI panicked during ADD: KeyError: 'x'"}),
         (MemoryError(), {"code": 999, "msg": "Calico CNI ran out of memory during ADD"}),
+        (
+            OSError(24, "Too many open files", "/x"),
+            {
+                "code": 999,
+                "msg": "Calico CNI may not open as many files as it needs during ADD: "
+                "[Errno 24] Too many open files: '/x'",
+            },
+        ),
+        (ImportError("no part"), {"code": 999, "msg": "Calico CNI cannot go on during ADD: no part"}),
         (OSError(12, "x"), {"code": 999, "msg": "Calico CNI ran out of memory during ADD"}),
         (RecursionError("deep"), {"code": 999, "msg": "Calico CNI panicked during ADD: RecursionError: deep"}),
     ],
