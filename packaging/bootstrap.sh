@@ -75,7 +75,7 @@ add_fuzzer() {
     fi
 }
 
-# What tests/integration and the demo call from outside: ip, ping, ps, the packet filter's commands, and the CNI
+# What tests/integration and the demo call from outside: ip, ping, ps, a compiler, the packet filter's commands, and the CNI
 # project's plugins to delegate to and to compare with.
 find_tools() { # who asks
     [ "$(id -u)" = 0 ] || fail "$1 NEEDS ROOT: it makes network namespaces and links. Nothing was run."
@@ -86,6 +86,7 @@ find_tools() { # who asks
     command -v openssl >/dev/null || missing+=(openssl)
     command -v iptables >/dev/null || missing+=(iptables)
     command -v nft >/dev/null || missing+=(nftables)
+    command -v cc >/dev/null || missing+=(gcc libc6-dev)
     [ -x /usr/lib/cni/host-local ] || missing+=(containernetworking-plugins)
     [ ${#missing[@]} = 0 ] || apt_install "${missing[@]}"
 }

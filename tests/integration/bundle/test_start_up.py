@@ -20,7 +20,7 @@ OWN = ("domain", "ports", "adapters", "entrypoints")
 TRANSPORT = "adapters.linux.netlink_pyroute2"
 BUDGET = {
     *("__future__", "_json", "os", "os.path", "posixpath", "genericpath", "stat", "_stat", "_collections_abc"),
-    *("errno", "fcntl", "gc", "_ctypes", "_socket", "_sqlite3", "_functools", "atexit"),
+    *("errno", "fcntl", "gc", "select", "_ctypes", "_socket", "_sqlite3", "_functools", "atexit"),
 }
 
 

@@ -23,7 +23,7 @@ def test_a_limit_of_memory_met_anywhere_leaves_nothing(host: Host, program: str)
     netconf = host.netconf()
     if program == "my-custom-cni":
         ipam = {"type": "host-local", "subnet": "10.44.0.0/16", "dataDir": str(host.folder / "networks")}
-        netconf |= {"type": program, "bridge": "few0", "ipam": ipam, "dataDir": str(host.folder / "attachments")}
+        netconf |= {"type": program, "bridge": "few0", "ipam": ipam, "stateDir": str(host.folder / "attachments")}
     container = host.container()
     worked: list[int] = []
     for limit in range(13 * MEBIBYTE, 21 * MEBIBYTE, STEP):
