@@ -278,6 +278,7 @@ class KubernetesTransportContract(Opening):
         assert (error.harmless, error.timed_out) == (False, False)
         assert stub.url in str(error)
         assert "more than" in str(error)
+        assert error.final == (way == "large")
 
     def test_a_compressed_answer_stays_as_it_is(self, stub, connect):
         """Unpacked it could have any size."""

@@ -90,7 +90,7 @@ def read_answer(answer: Answer) -> Reply | Fault:
     return Fault(_shown(status, body), final=True)
 
 
-def _object(body: bytes) -> dict[str, Json] | None:
+def _object(body: bytes | bytearray) -> dict[str, Json] | None:
     try:
         found = parse(body.decode("utf-8", "replace"))
     except JsonError:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from adapters.kubernetes.answers import CONFLICT, GONE, INVALID, Fault, Reply, read_answer
 from adapters.kubernetes.asked_for import stranger
-from adapters.kubernetes.transport import TransportError, Untrusted
+from adapters.kubernetes.transport import TransportError
 from ports.errors import Expired, PortError, Unauthorized, Unavailable
 
 TYPE_CHECKING = False
@@ -111,7 +111,7 @@ class Api:
         try:
             answers = self._transport.send(requests, tries.seconds(self.where))
         except TransportError as error:
-            return Fault(str(error), error.harmless, final=isinstance(error, Untrusted), cause=error)
+            return Fault(str(error), error.harmless, final=error.final, cause=error)
         self._pauses, self._reached = PAUSES, True
         faults: list[Fault] = []
         for request, answer in zip(requests, answers):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 MOST = 1 << 28
-"""Octets of one answer's body, or of all pages of a listing; a listing of a hundred thousand pods has fewer."""
+"""Octets of one answer's body."""
 
 _LONGEST_HEAD = 1 << 20
 _MOST_HEADERS = 1000
@@ -91,7 +91,7 @@ class Reader:
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
         return int(status), version, headers
 
-    def _chunks(self) -> bytes:
+    def _chunks(self) -> bytearray:
         body = bytearray()
         while size := _number(self._until(b"\r\n", _LONGEST_HEAD).partition(b";")[0].decode("latin-1"), 16):
             body += self._exactly(size, most=MOST - len(body))
@@ -99,7 +99,7 @@ class Reader:
                 raise Garbled("a piece of the answer has not the length that it says")
         for _ in range(_MOST_HEADERS):
             if not self._until(b"\r\n", _LONGEST_HEAD):
-                return bytes(body)
+                return body
         raise Garbled(f"the answer has more than {_MOST_HEADERS} trailing headers")
 
     def _until(self, mark: bytes, most: int) -> bytes:
@@ -116,22 +116,24 @@ class Reader:
         del self._held[: at + len(mark)]
         return found
 
-    def _exactly(self, length: int, most: int = MOST) -> bytes:
+    def _exactly(self, length: int, most: int = MOST) -> bytearray:
         if length > most:
             raise TooLarge(TOO_LARGE)
         while len(self._held) < length:
             self._more()
-        found = bytes(self._held[:length])
+        if len(self._held) == length:  # as of most answers: no second copy of what may be large
+            found, self._held = self._held, bytearray()
+            return found
+        found = self._held[:length]
         del self._held[:length]
         return found
 
-    def _rest(self) -> bytes:
+    def _rest(self) -> bytearray:
         while octets := self._receive():
             self._held += octets
             if len(self._held) > MOST:
                 raise TooLarge(TOO_LARGE)
-        found = bytes(self._held)
-        self._held.clear()
+        found, self._held = self._held, bytearray()
         return found
 
     def _more(self) -> None:

@@ -26,8 +26,10 @@ STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 class TransportError(Exception):
     """`str()` says what happened and names the server. `harmless`: nothing was sent, so nothing has happened.
 
-    `timed_out`: the seconds given were used up.
+    `timed_out`: the seconds given were used up. `final`: another try changes nothing.
     """
+
+    final = False
 
     def __init__(self, message: str, *, harmless: bool = False, timed_out: bool = False) -> None:
         super().__init__(message)
@@ -36,10 +38,18 @@ class TransportError(Exception):
 
 
 class Untrusted(TransportError):
-    """The two sides do not accept each other's certificates or versions of TLS; another try changes nothing."""
+    """The two sides do not accept each other's certificates or versions of TLS."""
+
+    final = True
 
     def __init__(self, message: str) -> None:
         super().__init__(message, harmless=True)
+
+
+class Oversized(TransportError):
+    """More came than any answer has."""
+
+    final = True
 
 
 class Request(Value):
@@ -58,7 +68,7 @@ class Answer(Value):
     """Any status. `headers` have lower-case names."""
 
     status: int
-    body: bytes
+    body: bytes | bytearray
     headers: Mapping[str, str]
 
 

@@ -20,7 +20,7 @@ from adapters.kubernetes.connecting import tls_context
 from adapters.kubernetes.http11 import MOST, TOO_LARGE
 from adapters.kubernetes.renewing import RenewingTransport, seconds_left, too_late
 from adapters.kubernetes.timed_pools import Ends, timed_pools
-from adapters.kubernetes.transport import Answer, TransportError, Untrusted
+from adapters.kubernetes.transport import Answer, Oversized, TransportError, Untrusted
 from adapters.wire import faults
 from adapters.wire.tls import tls_fault
 
@@ -85,9 +85,9 @@ class KubernetesTransport(RenewingTransport):
             body += piece
             if len(body) > MOST:
                 response.close()
-                raise TransportError(f"{self.server}: {TOO_LARGE}")
+                raise Oversized(f"{self.server}: {TOO_LARGE}")
         response.release_conn()
-        return Answer(response.status, bytes(body), {name.lower(): value for name, value in response.headers.items()})
+        return Answer(response.status, body, {name.lower(): value for name, value in response.headers.items()})
 
 
 def _client(settings: Settings, server: str) -> RESTClientObject:

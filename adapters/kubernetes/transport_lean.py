@@ -10,9 +10,9 @@ Invariant: a connection is kept only after a complete answer, so a later answer 
 from __future__ import annotations
 
 from adapters.kubernetes.connecting import connect, is_idle, proxy_headers
-from adapters.kubernetes.http11 import Reader, request_octets
+from adapters.kubernetes.http11 import Reader, TooLarge, request_octets
 from adapters.kubernetes.renewing import RenewingTransport, too_late
-from adapters.kubernetes.transport import TransportError, Untrusted
+from adapters.kubernetes.transport import Oversized, TransportError, Untrusted
 from adapters.wire import faults
 from adapters.wire.waiting import drive
 
@@ -100,4 +100,6 @@ class LeanTransport(RenewingTransport):
             return too_late(self.server, harmless=harmless)
         if isinstance(fault, faults.Untrusted):
             return Untrusted(f"{self.server}: {fault}")
+        if isinstance(fault, TooLarge):
+            return Oversized(f"{self.server}: {fault}")
         return TransportError(f"{self.server}: {fault}", harmless=harmless)

@@ -9,7 +9,7 @@ import pytest
 
 from adapters.kubernetes.answers import Fault, Reply, read_answer
 from adapters.kubernetes.api import FEW_PAUSES, PAUSES, Api, Forbidden
-from adapters.kubernetes.transport import Answer, Request, TransportError, Untrusted
+from adapters.kubernetes.transport import Answer, Oversized, Request, TransportError, Untrusted
 from adapters.memory.clock import MemoryClock
 from fake_apiserver import FakeApiserver, Recorded, lost
 from ports.deadline import Deadline
@@ -433,3 +433,10 @@ class TestHaste:
         server.before = fail_first(1, lost("connection refused", harmless=True))
         assert hasty.read([DELETE.replace(method="GET")], SOON)[0].status == 404
         assert clock.slept == [0.1, 0.1]
+
+
+def test_what_is_too_large_is_not_fetched_again(server, api, recorded):
+    server.before = fail_first(9, Oversized("https://api.test:6443: an answer of more than 256 MiB"))
+    with pytest.raises(Unavailable, match="more than 256 MiB"):
+        api.read([READ], SOON)
+    assert len(recorded.log) == 1
