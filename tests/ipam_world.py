@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from adapters.memory.clock import START, MemoryClock
 from adapters.memory.cluster import MemoryCluster
+from adapters.memory.former import MemoryFormer
 from adapters.memory.lock import MemoryLock
 from adapters.memory.log import RecordingLog
 from adapters.memory.node import MemoryNode
@@ -76,6 +77,7 @@ class World:
 
     def __init__(self, *, strict: bool = False, cooldown: int = 0, paged: bool = False, now: int = START) -> None:
         self._checked = -1
+        self.former = MemoryFormer(lambda _netconf: self.runtime(), None, None)
         self.clock = MemoryClock(now)
         self.store = RememberingDatastore(self.clock)
         self.store.lists_in_one_go = not paged
@@ -97,7 +99,7 @@ class World:
             node=lambda: MemoryNode("host"),
             lock=lambda: MemoryLock(self.clock, log),  # one lock each: the use cases must be right without it
             readiness=lambda: None,
-            former=lambda: None,
+            former=lambda: self.former,
             clock=self.clock,
             log=log,
         )

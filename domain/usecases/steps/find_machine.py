@@ -124,6 +124,10 @@ def machine_left(call: Call, runtime: Runtime, identity: Identity) -> Leaving | 
     try:
         pod = if_there(lambda: runtime.cluster.pod(identity.namespace, identity.pod, call.deadline))
     except BadConfiguration as error:
+        from domain.usecases.steps.lost_settings import settings_of_add
+
+        if settings_of_add(call.netconf, runtime) is not None:
+            raise  # with those that are found there the DEL is tried once more
         runtime.log.debug("Nobody can say whether the pod runs a virtual machine", pod=identity.pod, error=error)
         return None
     if pod is None:

@@ -114,4 +114,6 @@ def _is_lost(path: str, node: Node) -> bool:
 
 def _lacks_kubeconfig(netconf: NetConf, node: Node) -> bool:
     kubernetes = netconf.kubernetes
+    if netconf.datastore_type not in ("", "kubernetes"):
+        return False  # whose pods' API server, if it has one, is a matter of the network's configuration
     return not (kubernetes.k8s_api_root or netconf.policy.k8s_api_root) and _is_lost(kubernetes.kubeconfig, node)

@@ -229,6 +229,7 @@ def test_calicos_own_kubeconfig_serves_where_no_other_does(node):
     assert found_for(node).kubernetes.kubeconfig == KUBECONFIG
     assert found_for(node, kubernetes=KubernetesSettings(kubeconfig="/gone")).kubernetes.kubeconfig == KUBECONFIG
     assert found_for(node, kubernetes=KubernetesSettings(k8s_api_root="https://x")) is None
+    assert found_for(node, datastore_type="etcdv3") is None
     node.node.files["/own"] = ""
     assert found_for(node, kubernetes=KubernetesSettings(kubeconfig="/own")) is None
 

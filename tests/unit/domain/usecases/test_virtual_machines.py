@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from adapters.memory.former import MemoryFormer
 from domain.cni.errors import CniError
 from domain.cni.netconf import PolicySettings
 from domain.cni.request import CniArgs
@@ -26,6 +27,7 @@ from machine_world import SPACE, MachineWorld, handle_of
 from one_node import NODE, OneNode
 from ports.datastore import BlockKey, Blocks, HandleKey, IPAMConfigurationKey, IPPoolKey
 from ports.errors import Refused, Unauthorized, Unavailable
+from ports.former import Installed
 
 DUAL = {"assign_ipv6": "true"}
 HANDLE = handle_of("db")
@@ -287,6 +289,20 @@ def test_without_a_cluster_nobody_can_say_what_a_launcher_runs(world):
     with pytest.raises(CniError, match=r"^failed to get VMI info: invalid configuration"):
         world.start("virt-launcher-db-a")
     world.end("virt-launcher-db-a")
+
+
+def test_a_cluster_that_a_del_has_lost_is_looked_for_where_add_would_have_it(running):
+    spaces, running.cluster.namespaces = running.cluster.namespaces, None
+
+    def found(_netconf):
+        running.cluster.namespaces = spaces
+        return running.runtime()
+
+    running.former = MemoryFormer(found, None, None)
+    installed = '{"name": "net", "type": "", "kubernetes": {"kubeconfig": "/kubeconfig"}}'
+    running.former.files = Installed("/etc/cni/net.d", (("/etc/cni/net.d/10.conf", installed),))
+    running.end(running.source)
+    require_owners(running)
 
 
 def test_a_name_that_is_too_long_for_a_handle_is_refused_before_anything_is_written(world):
