@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from domain.bridge.trunk import LAST, TrunkItem, trunk_vlans
 from domain.cni.errors import INTERNAL, INVALID_CONFIG, CniError
-from domain.cni.json_fields import WrongType, flag, integer, read_fields, read_readable, section, sections, text
+from domain.cni.json_fields import WrongType, flag, integer, read_fields, section, sections, text, without
 from domain.cni.plugin_conf import Delegate, PluginConf
 from domain.cni.request import check_new_ifname
 from domain.cni.result import Dns, read_dns
@@ -99,7 +99,7 @@ def read_bridge_conf(document: Json, *, own_name: bool, verb: str = "ADD") -> Br
         raise CniError(INTERNAL, f"failed to load netconf: {why}")
     ending = verb in ENDING
     found, warnings = _members(document, verb)
-    for field, read in _VALUES:
+    for key, field, read in _VALUES:
         try:
             if field in found:
                 found[field] = read(found[field])
@@ -107,7 +107,7 @@ def read_bridge_conf(document: Json, *, own_name: bool, verb: str = "ADD") -> Br
             if not ending:
                 raise
             del found[field]
-            warnings.append(f"The configuration cannot be: {error.message}; {verb} goes on without that")
+            warnings.append(_does_without(verb, key, error.message))
     has_trunk = "vlans" in found
     conf = BridgeConf(
         **{**_defaults(found, own_name=own_name), **_mac(found), **_valid(found), **found},
@@ -121,17 +121,21 @@ def _members(document: dict[str, Json], verb: str) -> tuple[dict[str, Any], list
     """(fields, warnings). If nobody knows whether rules were asked for, they are looked for; if nobody knows what is
     valid, nothing is collected.
     """
-    try:
-        return read_fields(document, _CONF, "NetConf"), []
-    except WrongType as error:
-        if verb not in ENDING:
-            raise CniError(INTERNAL, f"failed to load netconf: {error}") from None
-    found, complaints = read_readable(document, _CONF, "NetConf")
-    for field in ("valid", "older_valid") if verb == "GC" else ():
-        if field in complaints:
-            raise CniError(INTERNAL, f"failed to load netconf: {complaints[field]}")
-    found.update({field: True for field in ("masquerade", "mac_spoof_check") if field in complaints})
-    return found, [f"A member of the configuration is ignored: {error}" for error in complaints.values()]
+    warnings: list[str] = []
+    best: dict[str, Any] = {}
+    while True:
+        try:
+            return {**read_fields(document, _CONF, "NetConf"), **best}, warnings
+        except WrongType as error:
+            if verb not in ENDING or (verb == "GC" and error.place[0] in _VALID):
+                raise CniError(INTERNAL, f"failed to load netconf: {error}") from None
+            document = without(document, error.spelt)
+            warnings.append(_does_without(verb, ".".join(error.spelt), str(error)))
+            best.update(_INSTEAD.get(error.place[0], {}))
+
+
+def _does_without(verb: str, member: str, why: str) -> str:
+    return f'{verb} does without "{member}" of the network configuration; mend it: {why}'
 
 
 def refuse_contradictions(conf: BridgeConf) -> None:
@@ -224,16 +228,18 @@ def _state_dir(directory: str) -> str:
     return directory
 
 
-# What may be of the right type and yet no value: field, and what returns it or raises CniError.
-_VALUES: tuple[tuple[str, Callable[[Any], Any]], ...] = (
-    ("vlan", _vlan),
-    ("vlans", _trunk),
-    ("mtu", _mtu),
-    ("bridge", _bridge),
-    ("host_naming", _host_naming),
-    ("ipam", _ipam),
-    ("state_dir", _state_dir),
+# What may be of the right type and yet no value: key, field, and what returns it or raises CniError.
+_VALUES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+    ("vlan", "vlan", _vlan),
+    ("vlanTrunk", "vlans", _trunk),
+    ("mtu", "mtu", _mtu),
+    ("bridge", "bridge", _bridge),
+    ("hostVethNaming", "host_naming", _host_naming),
+    ("ipam.type", "ipam", _ipam),
+    ("stateDir", "state_dir", _state_dir),
 )
+_VALID = ("cni.dev/valid-attachments", "cni.dev/attachments")
+_INSTEAD = {"ipMasq": {"masquerade": True}, "macspoofchk": {"mac_spoof_check": True}}
 
 
 def _raw(value: Json, _where: str) -> str:
@@ -285,6 +291,6 @@ _CONF: Fields = {
     "hostVethNaming": ("host_naming", text),
     "stateDir": ("state_dir", text),
     "gcHostLocal": ("collect_host_local", flag),
-    "cni.dev/valid-attachments": ("valid", _attachments("cni.dev/valid-attachments")),
-    "cni.dev/attachments": ("older_valid", _attachments("cni.dev/attachments")),
+    _VALID[0]: ("valid", _attachments(_VALID[0])),
+    _VALID[1]: ("older_valid", _attachments(_VALID[1])),
 }

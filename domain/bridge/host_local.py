@@ -9,7 +9,7 @@ Invariant: pure; a range set that passed has ranges of one family that share no 
 from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
-from domain.cni.json_fields import WrongType, read_fields, read_readable, section, text
+from domain.cni.json_fields import WrongType, read_fields, section, text
 from domain.cni.result import RESULT_ROUTES, BadAddress, ResultRoute
 from domain.cni.versions import parse_version
 from domain.ipam.address import BITS, V4, Address, Cidr
@@ -129,7 +129,7 @@ def read_host_local_place(netconf_text: str) -> HostLocalPlace:
     """Whatever else the configuration says: the default directory if it names none that can be."""
     document = parse(netconf_text)
     members = document if isinstance(document, dict) else {}
-    name = read_readable(members, {"name": _NET["name"]}, "Net")[0].get("name", "")
+    name: str = read_fields(members, {"name": _NET["name"]}, "Net").get("name", "")
     try:
         return HostLocalPlace(name, _directory(read_fields(members, _NET_PLACE, "Net").get("ipam", {})))
     except (WrongType, _BadRange) as error:

@@ -111,21 +111,6 @@ def read_fields(document: Mapping[str, Json], fields: Fields, struct: str, path:
     return found
 
 
-def read_readable(
-    document: Mapping[str, Json], fields: Fields, struct: str
-) -> tuple[dict[str, Any], dict[str, ValueError]]:
-    """As `read_fields`, for who can do without: (what could be read, why the rest could not), both by name."""
-    found: dict[str, Any] = {}
-    complaints: dict[str, ValueError] = {}
-    targets = {_folded(name): target for name, (target, _) in fields.items()}
-    for key, value in document.items():
-        try:
-            found.update(read_fields({key: value}, fields, struct))
-        except ValueError as error:
-            complaints[targets[_folded(key)]] = error
-    return found, complaints
-
-
 def without(document: Mapping[str, Json], spelt: tuple[str, ...]) -> dict[str, Json]:
     """The document less the member that a `WrongType` is about; all of a list if it is in one."""
     key, *inside = spelt
