@@ -86,10 +86,11 @@ class Counted:
 
     def __init__(self, target, asked, folder: Path) -> None:
         self._target, self._runs, self._folder = target, asked.runs, folder
-        self._ends = float("inf") if asked.runs else time.monotonic() + asked.minutes * 60
+        self._seconds, self._ends = float("inf") if asked.runs else asked.minutes * 60, 0.0
         self.count = 0
 
     def __call__(self, octets: bytes) -> None:
+        self._ends = self._ends or time.monotonic() + self._seconds  # the time until now is not the target's
         self._target(octets)
         self.count += 1
         if self.count == self._runs or time.monotonic() > self._ends:
