@@ -48,8 +48,10 @@ def open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runt
     environment = exported(netconf, environ)
     servers = api_servers(netconf, environment, timepiece)
     runtime = Runtime(
-        datastore=lambda: datastore(environment, netconf.sqlite_path, timepiece, servers, log=log),
-        cluster=lambda: cluster(netconf, environment, servers),
+        datastore=lambda: datastore(
+            environment, whole(netconf, netconf.datastore_type).sqlite_path, timepiece, servers, log=log
+        ),
+        cluster=lambda: cluster(whole(netconf, "kubernetes"), environment, servers),
         dataplane=lambda: dataplane(netconf, timepiece, log, environment),
         ipam_plugin=lambda: ipam_plugin(netconf, environment, runtime),
         node=node,
@@ -60,6 +62,13 @@ def open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runt
         log=log,
     )
     return runtime
+
+
+def whole(netconf: NetConf, datastore_type: str) -> NetConf:
+    """BadConfiguration for half a configuration, which would lead to another datastore, if to any."""
+    if why := netconf.lost_for(datastore_type):
+        raise BadConfiguration(why)
+    return netconf
 
 
 def exported(netconf: NetConf, environ: Mapping[str, str]) -> dict[str, str]:

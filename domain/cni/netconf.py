@@ -92,7 +92,8 @@ class NetConf(PluginConf):
 
     `dataplane_options` holds the string-valued options; `dataplane_type` is None when `dataplane_options.type` is
     absent, and a text that names no dataplane when it is no string. `mesos_labels` are (key, value) in the order
-    given. host-local's own settings are read by who needs them, from the original text.
+    given. host-local's own settings are read by who needs them, from the original text. `lost` are settings that a DEL
+    needs and cannot read: (keys that lead there, why).
     """
 
     mode: str = ""
@@ -138,6 +139,20 @@ class NetConf(PluginConf):
     allow_ip_forwarding: bool = False
     mesos_network_name: str = ""
     mesos_labels: tuple[tuple[str, str], ...] = ()
+    lost: tuple[tuple[tuple[str, ...], str], ...] = ()
+
+    def lost_for(self, datastore_type: str) -> str:
+        """Why a datastore of that type ("": of whichever it may be) cannot be found; "" if it can.
+
+        What was lost may have been found elsewhere since, or matter to another type only.
+        """
+        for place, why in self.lost:
+            value: Any = self
+            for name in place:
+                value = getattr(value, name)
+            if not value and datastore_type in ("", _MATTERS_TO.get(place[0], datastore_type)):
+                return why
+        return ""
 
 
 def parse_netconf(netconf_text: str) -> NetConf:
@@ -152,8 +167,9 @@ def parse_netconf(netconf_text: str) -> NetConf:
 def read_netconf(document: Json, verb: str = "ADD", *, ipam_only: bool = False) -> NetConf:
     """The same from JSON that is parsed already. `null` is a configuration that says nothing.
 
-    For a DEL a member of a wrong type counts as absent, with a warning, unless it is one that DEL needs; `ipam_only` is
-    the DEL of the IPAM plugin, which makes no devices and delegates to nobody.
+    For a DEL a member of a wrong type counts as absent, with a warning; one that says where records are is `lost`, and
+    of the rest that DEL needs it is refused. `ipam_only` is the DEL of the IPAM plugin, which makes no devices and
+    delegates to nobody.
     """
     if document is None:
         return NetConf()
@@ -163,7 +179,7 @@ def read_netconf(document: Json, verb: str = "ADD", *, ipam_only: bool = False) 
     found: dict[str, Any] = {}
     try:
         if verb == "DEL":
-            found = _without_spoilt(document, _NEEDED_BY_IPAM if ipam_only else _NEEDED)
+            found = _without_spoilt(document, _NEEDED_BY_IPAM if ipam_only else _NEEDED_BY_NETWORK)
         else:
             found = read_fields(document, _NETCONF, "NetConf")
     except ValueError as error:
@@ -190,16 +206,18 @@ def _without_spoilt(document: dict[str, Json], needed: frozenset[tuple[str, ...]
     """The members as DEL takes them, with `warnings`. WrongType for one that is needed."""
     warnings: tuple[str, ...] = ()
     best: dict[str, Any] = {}
+    lost: tuple[tuple[tuple[str, ...], str], ...] = ()
     while True:
         try:
-            return {**read_fields(document, _NETCONF, "NetConf"), **best, "warnings": warnings}
+            return {**read_fields(document, _NETCONF, "NetConf"), **best, "warnings": warnings, "lost": lost}
         except WrongType as error:
             if error.place in needed:
                 raise
             document = without(document, error.spelt)
             warnings += (f'DEL does without "{".".join(error.spelt)}" of the network configuration; mend it: {error}',)
-            if error.place in _INSTEAD:
-                best.update([_INSTEAD[error.place]])
+            if error.place in _WHERE_RECORDS:
+                lost += ((_WHERE_RECORDS[error.place], f"failed to load netconf: {error}"),)
+            best.update(_INSTEAD.get(error.place, {}))
 
 
 def _raw(value: Json, _where: str) -> str:
@@ -232,23 +250,28 @@ def _mesos(found: dict[str, Any]) -> dict[str, Any]:
     return {"mesos_network_name": info.get("name", ""), "mesos_labels": labels}
 
 
-# DEL needs to know under which node's name records are, and in which datastore; that of the network plugin also which
-# plugin holds the addresses and which one the device. With another value there than ADD had it would look in the wrong
-# place, find nothing and call that a success. `name` and `cniVersion` are read before (`domain.cni.request`).
-_NEEDED_BY_IPAM = frozenset(
-    [
-        *(("nodename",), ("nodename_file",), ("hostname",)),
-        *(("datastore_type",), ("sqlite_path",), ("etcd_endpoints",), ("etcd_discovery_srv",)),
-        *(("etcd_key_file",), ("etcd_cert_file",), ("etcd_ca_cert_file",), ("calico_api_group",)),
-        *(("kubernetes",), ("kubernetes", "kubeconfig"), ("kubernetes", "k8s_api_root")),
-        ("policy",),  # it may say as whom to ask the API server
-        *(("policy", "k8s_api_root"), ("policy", "k8s_auth_token"), ("policy", "k8s_certificate_authority")),
-        *(("policy", "k8s_client_certificate"), ("policy", "k8s_client_key")),
+# DEL needs to know under which node's name records are; that of the network plugin also which plugin holds the
+# addresses and which one the device. With another value there than ADD had it would look in the wrong place, find
+# nothing and call that a success. `name` and `cniVersion` are read before (`domain.cni.request`).
+_NEEDED_BY_IPAM = frozenset([("nodename",), ("nodename_file",), ("hostname",)])
+_NEEDED_BY_NETWORK = _NEEDED_BY_IPAM | {("ipam",), ("ipam", "type"), ("dataplane_options",)}
+# Likewise where records are; but the rest is done without them. Each with the place that a value has to be found for.
+_WHERE_RECORDS = {
+    place: place
+    for place in [
+        *(("datastore_type",), ("sqlite_path",), ("etcd_endpoints",), ("etcd_discovery_srv",), ("calico_api_group",)),
+        *(("etcd_key_file",), ("etcd_cert_file",), ("etcd_ca_cert_file",)),
+        *(("kubernetes", "kubeconfig"), ("kubernetes", "k8s_api_root"), ("policy", "k8s_api_root")),
     ]
-)
-_NEEDED = _NEEDED_BY_IPAM | {("ipam",), ("ipam", "type"), ("dataplane_options",)}
+}
+_WHERE_RECORDS["kubernetes",] = ("kubernetes", "kubeconfig")
+_MATTERS_TO = {
+    "sqlite_path": "sqlite",
+    **dict.fromkeys([place[0] for place in _WHERE_RECORDS if place[0].startswith("etcd_")], "etcdv3"),
+    **dict.fromkeys(("kubernetes", "policy", "calico_api_group"), "kubernetes"),
+}
 # What stands for a member of a wrong type where its default would hold DEL up.
-_INSTEAD = {("nodename_file_optional",): ("nodename_file_optional", True)}
+_INSTEAD: dict[tuple[str, ...], dict[str, Any]] = {("nodename_file_optional",): {"nodename_file_optional": True}}
 
 # Names that several keys spread over fields of NetConf, each read as a mapping of those fields.
 _SPREAD = ("dataplane", "feature_control", "container_settings", "args", "runtime_config")

@@ -82,7 +82,13 @@ WRONG_TYPES: dict[str, Any] = {
 def test_k03_a_member_of_the_wrong_type(host: Host, program: str, key: str) -> None:
     container = host.container()
     host.add(container, program=program, **{key: WRONG_TYPES[key]}).error(INTERNAL, "failed to load netconf", key)
-    host.delete(container, program=program, **{key: WRONG_TYPES[key]}).error(INTERNAL, key)
+    ended = host.delete(container, program=program, **{key: WRONG_TYPES[key]})
+    if key == "nodename" or (key == "ipam" and program == "calico"):  # else it would look in the wrong place
+        ended.error(INTERNAL, key)
+    elif key == "datastore_type" or key in host.store.settings:
+        ended.error(TRY_LATER, key, "put back what ADD had")
+    else:
+        ended.silent()
     check_nothing_left(host, container)
 
 

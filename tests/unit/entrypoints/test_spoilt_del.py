@@ -15,40 +15,40 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from descriptors import replaced, signals_restored, stdin
-from domain.cni.errors import CniError
-from domain.cni.netconf import parse_netconf
+from domain.cni.errors import TRY_AGAIN_LATER, CniError
+from domain.cni.netconf import NetConf, parse_netconf
 from domain.cni.result import Result, ResultIp
 from domain.ipam.address import Cidr
 from domain.workload.pod import Pod
-from entrypoints import calico, calico_ipam
+from entrypoints import calico, calico_ipam, wiring
 from one_node import NODE, OneNode, netns
+from ports.datastore import Datastore
+from ports.runtime import Runtime
 from spoiling import Path, Spoilt, spoilt_args, spoilt_documents, with_member
 
 Main = Callable[..., int]
 
-WHICH_NODE: tuple[Path, ...] = (("nodename",), ("nodename_file",), ("hostname",))
-WHICH_DATASTORE: tuple[Path, ...] = (
-    *(("datastore_type",), ("sqlite_path",), ("calico_api_group",)),
-    *(("etcd_endpoints",), ("etcd_discovery_srv",), ("etcd_key_file",), ("etcd_cert_file",), ("etcd_ca_cert_file",)),
-    *(("kubernetes", "kubeconfig"), ("kubernetes", "k8s_api_root")),
-)
-AS_WHOM: tuple[Path, ...] = tuple(
-    ("policy", key)
-    for key in (
-        *("k8s_api_root", "k8s_auth_token", "k8s_client_certificate", "k8s_client_key"),
-        "k8s_certificate_authority",
-    )
-)
 # What a DEL of calico-ipam needs: the first two are checked by the frame, the first also says in which words to answer.
 IPAM_NEEDS: tuple[Path, ...] = (
     ("cniVersion",),
     ("name",),  # part of the handle that addresses are found by
-    *WHICH_NODE,  # whose blocks are looked through when the handle is gone
-    *WHICH_DATASTORE,
-    *AS_WHOM,  # whether the API server says what a virtual machine's pod has been
+    *(("nodename",), ("nodename_file",), ("hostname",)),  # whose blocks are looked through when the handle is gone
 )
 # The network plugin moreover has to find the addresses' plugin and the device's dataplane.
 NEEDS: tuple[Path, ...] = (*IPAM_NEEDS, ("ipam", "type"), ("dataplane_options",))
+# Without these the records cannot be found; the device, and what others gave, can.
+LEADS_TO: dict[str, tuple[Path, ...]] = {
+    "sqlite": (("sqlite_path",),),
+    "etcdv3": tuple(
+        (f"etcd_{what}",) for what in ("endpoints", "discovery_srv", "key_file", "cert_file", "ca_cert_file")
+    ),
+    "kubernetes": (
+        *(("kubernetes", "kubeconfig"), ("kubernetes", "k8s_api_root"), ("policy", "k8s_api_root")),
+        *(("calico_api_group",), ("kubernetes",)),
+    ),
+}
+WHERE_RECORDS = (("datastore_type",), *LEADS_TO["sqlite"])  # of GOOD
+ELSEWHERE = (*LEADS_TO["etcdv3"], *LEADS_TO["kubernetes"][:4])
 
 GOOD: dict[str, Any] = {
     "cniVersion": "1.0.0",
@@ -97,6 +97,9 @@ MORE: tuple[Path, ...] = (
     *(("qps",), ("burst",), ("vxlan_vni",), ("vxlan_mac_prefix",), ("require_mtu_file",), ("log_file_path",)),
     *(("log_file_max_age",), ("log_file_max_count",), ("etcd_authority",), ("etcd_scheme",)),
     *(("windows_use_single_network",), ("windows_loopback_DSR",), ("dns",), ("policies",)),
+    *(("policy", "k8s_auth_token"), ("policy", "k8s_client_certificate"), ("policy", "k8s_client_key")),
+    ("policy", "k8s_certificate_authority"),
+    *ELSEWHERE,
 )
 POD = "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0;K8S_POD_UID=u1"
 
@@ -123,13 +126,25 @@ def ran(main: Main, node: OneNode, verb: str, text: str, args: str = "") -> tupl
     }
     out, said = os.memfd_create("out"), os.memfd_create("said")
     with stdin(text), replaced(1, os.dup(out)), replaced(2, os.dup(said)):
-        code = main((), environ, lambda _netconf, _environ, _log: node.runtime())
+        code = main((), environ, lambda netconf, _environ, _log: opened(node, netconf))
     texts = []
     for descriptor in (out, said):
         os.lseek(descriptor, 0, os.SEEK_SET)
         with open(descriptor, encoding="utf-8") as file:
             texts.append(file.read())
     return code, texts[0], texts[1]
+
+
+def opened(node: OneNode, netconf: NetConf) -> Runtime:
+    """The ports of a configuration, as `wiring` opens them."""
+
+    def datastore() -> Datastore:
+        wiring.whole(netconf, netconf.datastore_type)
+        return node.datastore
+
+    node.runtime_for = lambda other: opened(node, other)
+    node.former._open = node.runtime_for
+    return node.runtime(datastore)
 
 
 def added(main: Main, node: OneNode, document: dict[str, Any], args: str = "") -> None:
@@ -162,7 +177,7 @@ def assert_told(spoilt: Spoilt, said: str) -> None:
         assert f'DEL does without \\"{".".join(keys)}' in said or f'DEL does without "{".".join(keys)}' in said
 
 
-@given(spoilt_documents(GOOD, NEEDS, MORE))
+@given(spoilt_documents(GOOD, (*NEEDS, *WHERE_RECORDS), MORE))
 @example(Spoilt(("timeout_seconds",), 0, json.dumps({**GOOD, "timeout_seconds": 2**63 - 1})))
 @example(Spoilt(("nodename_file_optional",), "no", json.dumps({**GOOD, "nodename_file_optional": "no"})))
 def test_del_of_a_container_minds_only_what_it_needs(spoilt: Spoilt) -> None:
@@ -171,14 +186,14 @@ def test_del_of_a_container_minds_only_what_it_needs(spoilt: Spoilt) -> None:
     assert_told(spoilt, assert_nothing_left(calico.main, node, spoilt.text))
 
 
-@given(spoilt_documents(GOOD, IPAM_NEEDS, [*MORE, ("dataplane_options",)]))
+@given(spoilt_documents(GOOD, (*IPAM_NEEDS, *WHERE_RECORDS), [*MORE, ("dataplane_options",)]))
 def test_del_of_addresses_minds_only_what_it_needs(spoilt: Spoilt) -> None:
     node = OneNode()
     added(calico_ipam.main, node, GOOD)
     assert_told(spoilt, assert_nothing_left(calico_ipam.main, node, spoilt.text))
 
 
-@given(spoilt_documents({**GOOD, "policy": {"type": "k8s"}}, NEEDS, MORE))
+@given(spoilt_documents({**GOOD, "policy": {"type": "k8s"}}, (*NEEDS, *WHERE_RECORDS), MORE))
 def test_del_of_a_pod_minds_only_what_it_needs(spoilt: Spoilt) -> None:
     node = with_pod()
     added(calico.main, node, {**GOOD, "policy": {"type": "k8s"}}, POD)
@@ -188,7 +203,7 @@ def test_del_of_a_pod_minds_only_what_it_needs(spoilt: Spoilt) -> None:
 HOST_LOCAL = {**GOOD, "ipam": {"type": "host-local", "ranges": [[{"subnet": "usePodCidr"}]], "routes": []}}
 
 
-@given(spoilt_documents(HOST_LOCAL, NEEDS, MORE))
+@given(spoilt_documents(HOST_LOCAL, (*NEEDS, *WHERE_RECORDS), MORE))
 def test_del_with_another_ipam_plugin_minds_only_what_it_needs(spoilt: Spoilt) -> None:
     """What that plugin makes of its own section is its business."""
     node = OneNode(own_ipam=False)
@@ -231,6 +246,40 @@ def test_what_is_needed_and_cannot_be_read_is_refused_and_nothing_touched(main: 
     assert code == 1
     assert path[-1] in json.loads(out)["msg"]
     assert node.leftovers() == before
+
+
+def installed(node: OneNode) -> None:
+    whole = json.dumps({**GOOD, "sqlite_path": "/db", "etcd_endpoints": "http://a:1", "etcd_discovery_srv": "d"})
+    node.former.files = node.former.files.replace(configurations=(("/etc/cni/net.d/10-net1.conf", whole),))
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        *[("", (("datastore_type",)))],
+        *[(kind, path) for kind, paths in LEADS_TO.items() for path in paths],
+        *[("", path) for paths in LEADS_TO.values() for path in paths],
+    ],
+)
+def test_without_the_way_to_the_records_the_device_goes_and_the_rest_with_a_later_del(kind: str, path: Path) -> None:
+    node = OneNode()
+    added(calico.main, node, GOOD)
+    spoilt = with_member({**GOOD, "datastore_type": kind}, path, ["?"])
+    code, out, _ = ran(calico.main, node, "DEL", json.dumps(spoilt))
+    assert code == 1
+    answer = json.loads(out)
+    assert answer["code"] == TRY_AGAIN_LATER
+    assert ".".join(path) in answer["msg"]
+    assert set(node.leftovers()) == {"addresses", "handles", "endpoints"}
+    assert_nothing_left(calico.main, node, json.dumps(GOOD))
+
+
+@pytest.mark.parametrize("path", [("datastore_type",), ("sqlite_path",), ("etcd_endpoints",), ("etcd_discovery_srv",)])
+def test_the_installed_configuration_says_what_the_call_does_not(path: Path) -> None:
+    node = OneNode()
+    installed(node)
+    added(calico.main, node, GOOD)
+    assert_nothing_left(calico.main, node, json.dumps(with_member(GOOD, path, ["?"])))
 
 
 def with_pod() -> OneNode:

@@ -159,10 +159,29 @@ def test_a_del_does_without_what_it_does_not_need() -> None:
 
 
 def test_a_del_refuses_what_would_lead_it_elsewhere() -> None:
-    for key in ("ipam", "datastore_type", "nodename", "dataplane_options", "policy"):
+    for key in ("ipam", "nodename", "nodename_file", "hostname", "dataplane_options"):
         with pytest.raises(CniError, match=key):
             read_netconf({key: 5}, "DEL")
+    assert read_netconf({"policy": 5}, "DEL").lost_for("") == ""
     assert read_netconf({"ipam": 5, "dataplane_options": 5}, "DEL", ipam_only=True).ipam == IpamSettings()
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        ({"datastore_type": 5}, "NetConf.datastore_type"),
+        ({"kubernetes": 5}, "NetConf.kubernetes"),
+        ({"kubernetes": {"kubeconfig": 5}}, "Kubernetes.kubernetes.kubeconfig"),
+    ],
+)
+def test_a_del_knows_what_it_has_lost_until_that_is_found(document: dict[str, object], field: str) -> None:
+    found = read_netconf(document, "DEL")
+    assert found.lost_for("").startswith(
+        f"failed to load netconf: json: cannot unmarshal number into Go struct field {field}"
+    )
+    assert found.lost_for("sqlite") == (found.lost_for("") if "datastore_type" in document else "")
+    whole = found.replace(datastore_type="etcdv3", kubernetes=KubernetesSettings(kubeconfig="/k"))
+    assert whole.lost_for("") == ""
 
 
 @pytest.mark.parametrize(
