@@ -27,7 +27,11 @@ def connect(settings: Settings, ends: float) -> Stream:
     try:
         if proxy and proxy.secure:
             stream = _secured(stream, settings.tls.replace(cert=b"", key=b"", server_name=""), proxy, ends)
-        if proxy and server.secure:
+        if proxy and proxy.is_socks:
+            from adapters.kubernetes.socks5 import ask_to_pass_on
+
+            drive(ask_to_pass_on(stream, server, proxy), ends)
+        elif proxy and server.secure:
             _tunnel(stream, server, proxy, ends)
         if server.secure:
             stream = _secured(stream, settings.tls, server, ends, nested=proxy is not None and proxy.secure)

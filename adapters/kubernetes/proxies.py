@@ -8,7 +8,7 @@ Invariant: of a proxy's URL nothing that may be a password gets into an error.
 
 from __future__ import annotations
 
-from adapters.kubernetes.server import Server, parse_server
+from adapters.kubernetes.server import Server, parse_proxy
 from domain.ipam.address import Address, Cidr
 from ports.errors import BadConfiguration
 
@@ -36,7 +36,7 @@ def _either(environment: Mapping[str, str], name: str) -> str:
 
 def _parse(url: str, name: str) -> Server:
     try:
-        return parse_server(url, scheme="http")
+        return parse_proxy(url)
     except ValueError as error:
         raise BadConfiguration(f"the proxy that {name} names cannot be used: {error}") from None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from domain.value import Value
 
 PORTS = {"http": 80, "https": 443}
+SOCKS = {"socks5": 1080, "socks5h": 1080}
 _USED_IN_HOSTS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~%:")
 _HEX = frozenset("0123456789abcdefABCDEF")
 
@@ -28,9 +29,14 @@ class Server(Value):
         return self.scheme == "https"
 
     @property
+    def is_socks(self) -> bool:
+        """Of a proxy: it passes octets on, and reads none of them."""
+        return self.scheme in SOCKS
+
+    @property
     def authority(self) -> str:
         """`host[:port]` as a `Host` header has it."""
-        return self.host_text if self.port == PORTS[self.scheme] else self.place
+        return self.host_text if self.port == {**PORTS, **SOCKS}[self.scheme] else self.place
 
     @property
     def place(self) -> str:
@@ -47,6 +53,20 @@ class Server(Value):
 
     def __repr__(self) -> str:
         return f"Server({self})"  # not the password
+
+
+def parse_proxy(text: str) -> Server:
+    """As `parse_server`; a proxy may speak SOCKS, too."""
+    meant, separator, rest = text.strip().partition("://")
+    if not separator or meant.lower() not in SOCKS:
+        return parse_server(text, scheme="http")
+    found = parse_server(f"http://{rest}")
+    port = SOCKS[meant.lower()] if found.port == PORTS["http"] and not _names_port(rest) else found.port
+    return found.replace(scheme=meant.lower(), port=port)
+
+
+def _names_port(rest: str) -> bool:
+    return bool(_split_port(rest.partition("/")[0].rpartition("@")[2])[1])
 
 
 def parse_server(text: str, *, scheme: str = "") -> Server:

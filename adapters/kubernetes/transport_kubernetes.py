@@ -23,6 +23,7 @@ from adapters.kubernetes.timed_pools import Ends, timed_pools
 from adapters.kubernetes.transport import Answer, Oversized, TransportError, Untrusted
 from adapters.wire import faults
 from adapters.wire.tls import tls_fault
+from ports.errors import BadConfiguration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ class KubernetesTransport(RenewingTransport):
 
 
 def _client(settings: Settings, server: str) -> RESTClientObject:
+    if settings.proxy and settings.proxy.is_socks:
+        raise BadConfiguration(f'the proxy {settings.proxy}: only TORTIE_TRANSPORT "lean" speaks SOCKS; set that')
     configuration = Configuration(host=server, proxy="", no_proxy="")
     configuration.proxy = str(settings.proxy) if settings.proxy else None
     if settings.proxy and settings.proxy.user:

@@ -87,7 +87,9 @@ class LeanTransport(RenewingTransport):
         headers = [("Host", server.authority), *self._headers]
         if request.body:
             headers.append(("Content-Type", request.content_type))
-        if proxy and not server.secure:  # there is no tunnel then: the proxy reads requests itself
+        if (
+            proxy and not proxy.is_socks and not server.secure
+        ):  # there is no tunnel then: the proxy reads requests itself
             target = f"{server.scheme}://{server.authority}{target}"
             headers += proxy_headers(proxy)
         try:

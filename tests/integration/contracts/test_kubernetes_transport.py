@@ -7,17 +7,20 @@ import ssl
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from adapters.kubernetes.server import parse_proxy
 from adapters.kubernetes.transport import Request, TransportError
 from contracts_kubernetes_certificates import CertificatesContract, mutual
 from contracts_kubernetes_real_server import RealServerContract
-from contracts_kubernetes_transport import KubernetesTransportContract
+from contracts_kubernetes_transport import GET, KubernetesTransportContract, echoed, failure
 from services.apiserver import ApiServer
 from services.etcd import Authority
 from services.http_stub import HttpStub
+from services.socks_proxy import SocksProxy
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -59,6 +62,7 @@ import time
 from adapters.kubernetes.open_transport import open_transport
 from adapters.kubernetes.outside import Outside
 from adapters.kubernetes.settings import read_datastore_settings
+from adapters.kubernetes.server import parse_proxy
 from adapters.kubernetes.transport import Request, TransportError
 outside = Outside({{}}, time.time_ns, time.sleep, lambda program, seconds: (1, b""))
 settings = read_datastore_settings(lambda name: {config!r} if name == "KUBECONFIG" else "", outside)
@@ -108,6 +112,39 @@ class TestLibrary(KubernetesTransportContract):
 
 class TestLeanOnCertificates(CertificatesContract):
     library = False
+
+    @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
+    @pytest.mark.parametrize("user", ["", "me:p@ss"])
+    def test_a_socks_proxy_passes_on_whatever_comes(self, connect, served, ca, host, user):
+        with HttpStub(served) as stub, SocksProxy(stub.port, user=user) as proxy:
+            known = parse_proxy(proxy.url.replace("//", "//me:p%40ss@") if user else proxy.url)
+            connect(f"https://{host}:7777", tls=ca, proxy=known).send([GET, GET], 5)
+            assert proxy.places == [f"{host.strip('[]')}:7777"]
+            assert stub.connections == 1
+
+    def test_a_socks_proxy_reads_no_request(self, stub, connect):
+        with SocksProxy(stub.port) as proxy:
+            (answer,) = connect("http://localhost:7777", proxy=parse_proxy(proxy.url)).send([GET], 5)
+            assert echoed(answer)["target"] == "/api/v1/namespaces/default/pods/a"
+
+    def test_a_socks_proxy_that_refuses_is_told_without_a_password(self, connect, served, ca):
+        def told(url: str, **options: Any) -> str:
+            with HttpStub(served) as stub, SocksProxy(stub.port, **options) as proxy:
+                known = parse_proxy(proxy.url.replace("//", f"//{url}"))
+                error = failure(lambda: connect("https://localhost:7777", tls=ca, proxy=known).send([GET], 5))
+            assert error.harmless
+            assert "planted" not in str(error)
+            return str(error)
+
+        assert "wants credentials" in told("", user="me:pass")
+        assert "does not accept the credentials" in told("me:planted@", user="me:pass")
+        assert "connection refused" in told("", reply=5)
+        assert "reply 99" in told("", reply=99)
+
+    def test_what_speaks_no_socks_is_no_proxy(self, stub, connect, ca):
+        known = parse_proxy(stub.url.replace("http://", "socks5://"))
+        error = failure(lambda: connect("https://localhost:7777", tls=ca, proxy=known).send([GET], 5))
+        assert error.harmless
 
 
 class TestLibraryOnCertificates(CertificatesContract):

@@ -24,6 +24,15 @@ def test_the_kubeconfigs_proxy_is_asked_for_every_server():
         assert chosen(server, "http://p:1", NO_PROXY="*", HTTPS_PROXY="http://q:1") == "http://p:1"
 
 
+@pytest.mark.parametrize(
+    ("url", "port"), [("socks5://p", 1080), ("SOCKS5h://me:pass@p:80/", 80), ("socks5://[::1]:1", 1), ("http://p", 80)]
+)
+def test_a_proxy_may_speak_socks(url, port):
+    found = choose_proxy(url, parse_server("https://a"), {})
+    assert (found.port, found.is_socks) == (port, not url.startswith("http"))
+    assert str(choose_proxy("", parse_server("https://a"), {"HTTPS_PROXY": "socks5://me:pass@p"})) == "socks5://p"
+
+
 def test_the_environments_proxy_goes_by_the_scheme():
     both = {"HTTPS_PROXY": "https://secure:1", "HTTP_PROXY": "http://plain:1"}
     assert chosen("https://a", **both) == "https://secure:1"
@@ -72,7 +81,9 @@ def test_no_proxy(rule, server, bypassed):
         assert chosen(server, HTTPS_PROXY="http://p", NO_PROXY=rules) == ("" if bypassed else "http://p")
 
 
-@pytest.mark.parametrize("url", ["socks5://me:planted-secret@p", "http://", "http://me:planted-secret@p:x"])
+@pytest.mark.parametrize(
+    "url", ["socks4://me:planted-secret@p", "socks5://", "http://", "http://me:planted-secret@p:x"]
+)
 def test_a_proxy_that_cannot_be_used_is_named_without_its_password(url):
     for name, action in (
         ("proxy-url", lambda: chosen("https://a", url)),
