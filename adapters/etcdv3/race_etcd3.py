@@ -14,7 +14,7 @@ from time import monotonic
 
 from adapters.etcdv3.etcdrpc import RangeRequest, RequestOp, TxnRequest
 from adapters.etcdv3.transport import DEADLINE_EXCEEDED, ONE_KEY, UNAVAILABLE, TransportError, Untrusted
-from adapters.etcdv3.transport_etcd3 import SLICE, Client, Etcd3Transport, outcome
+from adapters.etcdv3.transport_etcd3 import SLICE, Client, Etcd3Transport, let_go, outcome
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,4 +108,4 @@ class _Race:
     def end(self) -> None:
         for client in self._runners:
             if client is not self._winner:
-                client.close()
+                let_go(client)

@@ -127,7 +127,7 @@ class Etcd3Transport(Transport):
 
     def close(self) -> None:
         with self._withheld():
-            self._client.close()
+            let_go(self._client)
 
     def _write(self, key: bytes, expected: int, operation: Any, seconds: float, kind: int = PUT) -> Outcome:
         """If the key is at that revision; 0: if it is not there."""
@@ -153,6 +153,23 @@ class Etcd3Transport(Transport):
             future = procedure.future(request, timeout=seconds, metadata=metadata)
             _wait(future, seconds + _GRACE, signals)
             return outcome(future)
+
+
+def let_go(client: Client) -> None:
+    """Close it, and wait for that as long as it may take. The library waits until its work on the connection is over,
+    which a server that sends headers without end can prevent for ever; then the work ends with the process.
+    """
+    closed = _thread.allocate_lock()
+    closed.acquire()
+
+    def close() -> None:
+        try:
+            client.close()
+        finally:
+            closed.release()
+
+    _thread.start_new_thread(close, ())
+    closed.acquire(timeout=_GRACE)
 
 
 def _done(answer: Any) -> Done:

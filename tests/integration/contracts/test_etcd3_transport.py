@@ -6,14 +6,17 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
 from adapters.etcdv3.endpoint import parse_endpoints
 from adapters.etcdv3.load_etcd3 import load_etcd3
-from adapters.etcdv3.transport import Tls
+from adapters.etcdv3.transport import Tls, TransportError
 from adapters.linux.signals import Withheld
 from contracts_etcd_transport import ANY, EtcdTransportContract
+from http2_peer import CONTINUATION, HEADERS, frame, settings
+from integration.contracts.test_lean_etcd_transport import hostile
 from services.etcd import Etcd
 from services.tcp_proxy import BlackHole, TcpProxy
 
@@ -69,3 +72,13 @@ def test_a_signal_ends_a_request_and_the_next_connection_works(raising_sigterm):
         again = opener(parse_endpoints(proxy.url), Tls(), 10.0)
         assert again.read([ANY], 5.0) == [[]]
         again.close()
+
+
+def test_headers_without_end_hold_nobody():
+    """The library's own end of a connection waits until it has read them."""
+    endless = frame(CONTINUATION, 0, 1, b"\x88" * 16000)
+    with hostile(settings() + frame(HEADERS, 0, 1), endless=endless) as url:
+        began = time.monotonic()
+        with suppress(TransportError):  # a refusal is an answer, if the library gets as far as that
+            load_etcd3(Tls(), Withheld)(parse_endpoints(url), Tls(), 1.0).close()
+        assert time.monotonic() - began < 10
