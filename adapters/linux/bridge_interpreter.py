@@ -8,7 +8,7 @@ Invariant: nothing that another call may rely on is deleted, but for an address 
 from __future__ import annotations
 
 import os
-from errno import EEXIST, EOPNOTSUPP
+from errno import EACCES, EEXIST, EOPNOTSUPP
 
 from adapters.linux.interpreter import Interpreter, StepFailed
 from adapters.linux.netlink import KernelError, LinkMissing, PairRequest
@@ -171,7 +171,8 @@ class BridgeInterpreter(Interpreter):
             netlink.assign_address(index, action.address, settled=True)
         except KernelError as error:
             if error.errno != EEXIST:  # another call was faster
-                raise StepFailed(f'could not add IP address to "{action.device.name}": {error}') from error
+                off = " (IPv6 is switched off: disable_ipv6)" if error.errno == EACCES else ""
+                raise StepFailed(f'could not add IP address to "{action.device.name}": {error}{off}') from error
 
     def _pin_mac(self, action: PinMac) -> None:
         found = self._port(action.device)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 WINDOWS_HANDLE = "windows-reserved-ipam-handle"
 
+_CLOCKS_DIFFER = 3600 * SECOND
+
 
 class Attribute(Value):
     """Who holds an ordinal. Several ordinals may share one.
@@ -140,11 +142,16 @@ class Block(Value):
         return self.replace(allocations=tuple(allocations), attributes=attributes, sequences=sequences)._tidy()
 
     def collect(self, now: int, cooldown: int) -> Block:
-        """Free what has cooled down (released strictly more than `cooldown` seconds ago) and drop unused attributes."""
+        """Free what has cooled down (released strictly more than `cooldown` seconds ago) and drop unused attributes.
+
+        A release that lies ahead by more than nodes' clocks differ was written by a clock that has been set back since.
+        Its address has cooled down as well, or nobody could have it until that time comes.
+        """
         cold = {
             index
             for index, attribute in enumerate(self.attributes)
-            if attribute.released_at and parse_rfc3339(attribute.released_at) < now - cooldown * SECOND
+            if attribute.released_at
+            and not -_CLOCKS_DIFFER <= now - parse_rfc3339(attribute.released_at) <= cooldown * SECOND
         }
         if cold:
             return self._freed(ordinal for ordinal, index in enumerate(self.allocations) if index in cold)

@@ -259,6 +259,15 @@ def test_the_cooldown_must_be_wholly_over():
     assert block.collect(at + 1, 30).holder(0) is None
 
 
+def test_an_address_released_by_a_clock_that_was_set_back_since_is_not_kept_until_then():
+    block = fresh().take((0,), held("a"))
+    ahead = block.release([0], NOW + 365 * 86_400 * SECOND, 30)
+    assert ahead.collect(NOW, 30).holder(0) is None
+    assert 0 in ahead.collect(NOW, 30).unallocated
+    nodes_differ = block.release([0], NOW + 3600 * SECOND, 30)
+    assert nodes_differ.collect(NOW, 30) == nodes_differ
+
+
 def test_collecting_an_empty_block_changes_nothing():
     """LIB-239."""
     assert fresh().collect(NOW, 30) == fresh()
