@@ -118,6 +118,8 @@ def _add_release(parser: ArgumentParser) -> None:
 
 
 def _add_configure(parser: ArgumentParser) -> None:
+    _add_copies(parser)
+
     def setting(field: str, *names: str, metavar: str, type: Callable[[str], Any], summary: str) -> None:
         parser.add_argument(*names, dest=field, metavar=metavar, type=type, help=summary)
 

@@ -130,13 +130,14 @@ def _require_unused(inventory: Inventory, addresses: Sequence[Address]) -> None:
             raise InUse(address, f"the container of {found[2].holder} has an endpoint")
 
 
-def configure(options: Namespace, session: Session) -> str:
+def configure(options: Namespace, session: Session) -> Answer:
     """Says of each setting given what it is now."""
     changes = {name: getattr(options, name) for name in _SETTINGS if getattr(options, name) is not None}
-    config = configure_ipam(session.work(), changes)
+    copies = Copies(options.copies)
+    config = configure_ipam(session.work(), changes, copies.keep)
     shown = {name: getattr(config, name) for name in changes}
     lines = [
         f"Successfully set {_SETTINGS[name]} to: {str(value).lower() if isinstance(value, bool) else value}"
         for name, value in shown.items()
     ]
-    return people(lines)
+    return Answer(people(lines), notes=copies.notes)

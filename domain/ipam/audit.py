@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from domain.ipam.inventory import Inventory
 
 UNREADABLE, SETTINGS = "record-unreadable", "settings-differ"
-_RESTORE = "restore it from a backup, or delete it if nobody needs what it says"
+_RESTORE = "restore it from a backup, or delete it (`tortie delete` can) and write it anew if anybody needs it"
+_SET = "give the settings anew with `tortie ipam configure`, which sets it aside, with a copy in a file"
 _REBUILT = (
     ("block", "writes anew what it still says and what endpoints prove"),
     ("handle", "writes anew what blocks hold for it"),
@@ -67,7 +68,7 @@ def _unreadable(inventory: Inventory) -> Iterator[Finding]:
             UNREADABLE,
             one.record,
             one.fault,
-            advice if rebuilt else _RESTORE,
+            advice if rebuilt else _SET if one.settings else _RESTORE,
             repairable=bool(rebuilt) and bool(one.revision) and not blind,
             block=cidr,
             handle=one.handle,

@@ -37,7 +37,7 @@ class Claim(Value):
 class Damaged(Value):
     """A record that is there and cannot be used: its name as operators know it, and what is wrong.
 
-    At most one of the last three says which of IPAM's own records it is.
+    At most one of the last four says which of IPAM's own records it is.
     """
 
     record: str
@@ -46,6 +46,7 @@ class Damaged(Value):
     block: Cidr | None = None
     handle: str = ""
     claim: tuple[Owner, Cidr] | None = None
+    settings: bool = False
 
 
 class Unreadable(Value):

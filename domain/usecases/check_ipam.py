@@ -27,15 +27,20 @@ from ports.datastore import (
     WorkloadEndpointKey,
     WorkloadEndpoints,
 )
+from ports.errors import Refused
 from ports.record_title import record_title
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from domain.ipam.address import Address
     from domain.ipam.affinity import Affinity
     from domain.usecases.steps.work import Work
     from ports.cluster import Cluster
-    from ports.datastore import BadText, Stored
+    from ports.datastore import BadText, Key, Stored
+
+    R = TypeVar("R")
 
 
 class Report(Value):
@@ -62,7 +67,7 @@ def take_inventory(work: Work, cluster: Cluster | None = None) -> Inventory:
     endpoints, nodes, pools, reservations = store.fetch(
         WorkloadEndpoints(), Nodes(), IPPools(), IPReservations(), deadline=deadline
     )
-    config, configuration = store.fetch(AllocationConfigKey(), IPAMConfigurationKey("default"), deadline=deadline)
+    config, configuration = _if_sound(work, AllocationConfigKey()), _if_sound(work, IPAMConfigurationKey("default"))
     workloads = tuple([one.record for one in endpoints])
     machines = known_machines(work, cluster, [one.record for one in blocks], workloads) if cluster else {}
     return Inventory(
@@ -81,6 +86,14 @@ def take_inventory(work: Work, cluster: Cluster | None = None) -> Inventory:
     )
 
 
+def _if_sound(work: Work, key: Key[R]) -> Stored[R] | None:
+    """None also for one that cannot be read: it is among the unreadable."""
+    try:
+        return work.datastore.get(key, work.deadline)
+    except Refused:
+        return None
+
+
 def _claim(stored: Stored[Affinity]) -> Claim:
     key = stored.key
     assert isinstance(key, AffinityKey)  # noqa: S101 - narrows the type
@@ -96,6 +109,7 @@ def _damaged(bad: BadText) -> Damaged:
         block=key.cidr if isinstance(key, BlockKey) and bad.salvage else None,
         handle=key.handle if isinstance(key, HandleKey) else "",
         claim=(key.owner, key.cidr) if isinstance(key, AffinityKey) else None,
+        settings=isinstance(key, (AllocationConfigKey, IPAMConfigurationKey)),
     )
 
 

@@ -12,7 +12,7 @@ from adapters.memory.node import MemoryNode
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import HOST, Owner
 from domain.ipam.block import Attribute
-from domain.ipam.config import AllocationConfig
+from domain.ipam.config import AllocationConfig, IPAMConfiguration
 from domain.ipam.handle import Handle
 from domain.ipam.reservations import Reservation
 from domain.resource import Metadata
@@ -20,7 +20,14 @@ from domain.workload.endpoint import WorkloadEndpoint
 from entrypoints import ctl
 from entrypoints.container import Container
 from one_node import NODE, OneNode
-from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPReservationKey, WorkloadEndpointKey
+from ports.datastore import (
+    AllocationConfigKey,
+    BlockKey,
+    HandleKey,
+    IPAMConfigurationKey,
+    IPReservationKey,
+    WorkloadEndpointKey,
+)
 from ports.errors import Refused
 
 B0, B1 = "10.244.0.0/26", "10.244.0.64/26"
@@ -721,3 +728,27 @@ def test_release_from_a_damaged_block_names_it(torn):
     assert (code, out) == (1, "")
     assert err.startswith("Error: record ipamblock 10-244-0-0-26 is corrupt: ")
     assert err.endswith("; `tortie ipam check` says what to do\n")
+
+
+CONFIG = "/calico/ipam/v2/config"
+RESOURCE = "/calico/resources/v3/projectcalico.org/ipamconfigurations/default"
+
+
+@pytest.mark.parametrize("damage", [[CONFIG], [RESOURCE], [CONFIG, RESOURCE]])
+def test_damaged_settings_are_given_anew(tortie, tmp_path, monkeypatch, damage):
+    """From the other record that holds them, if that is sound."""
+    monkeypatch.chdir(tmp_path)
+    tortie.put(AllocationConfigKey(), AllocationConfig(cooldown_seconds=30))
+    tortie.put(IPAMConfigurationKey("default"), IPAMConfiguration(Metadata("default"), cooldown_seconds=30))
+    tortie.datastore.load(dict.fromkeys(damage, "{"))
+    assert "give the settings anew with `tortie ipam configure`" in tortie.unclean("check")
+    code, out, err = tortie.run("ipam", "configure", "--strictaffinity=true")
+    assert (code, out) == (0, "Successfully set StrictAffinity to: true\n")
+    assert err.startswith("What was set aside is in tortie-set-aside-")
+    (copies,) = os.listdir(tmp_path)
+    assert (tmp_path / copies).read_text().count("\n") == len(damage)
+    config, resource = tortie.get(AllocationConfigKey()), tortie.get(IPAMConfigurationKey("default"))
+    expected = 0 if len(damage) == 2 else 30
+    assert (config.strict_affinity, config.cooldown_seconds) == (True, expected)
+    assert (resource.strict_affinity, resource.cooldown_seconds) == (True, expected)
+    assert "settings-differ" not in tortie.done("check")
