@@ -339,7 +339,9 @@ def test_a_shortage_is_told_with_what_does_not_serve(node):
 
 
 def test_a_shortage_that_cannot_be_explained_is_told_all_the_same(node):
-    node.fail("list", IPPools)
+    node.add_pool("off", "10.66.0.0/24", disabled=True)
+    assert explain_shortage(node.work(), node.request(), 4)
+    node.fail("fetch", IPPools)
     assert explain_shortage(node.work(), node.request(), 4) == ""
 
 
