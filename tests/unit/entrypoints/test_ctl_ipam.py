@@ -752,3 +752,10 @@ def test_damaged_settings_are_given_anew(tortie, tmp_path, monkeypatch, damage):
     assert (config.strict_affinity, config.cooldown_seconds) == (True, expected)
     assert (resource.strict_affinity, resource.cooldown_seconds) == (True, expected)
     assert "settings-differ" not in tortie.done("check")
+
+
+def test_other_damaged_records_are_not_the_settings_affair(tortie, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tortie.datastore.load({CONFIG: "{", HANDLE: "{"})
+    assert tortie.run("ipam", "configure", "--strictaffinity=true")[0] == 0
+    assert tortie.datastore.records_text()[HANDLE] == "{"
