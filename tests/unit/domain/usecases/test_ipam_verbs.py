@@ -276,6 +276,19 @@ def test_blocks_of_a_pool_that_was_usable_until_a_moment_ago_do_not_count_as_the
     assert assigned(node) == ["10.250.0.0/30"]
 
 
+def test_a_limit_that_is_lifted_while_the_call_looks_for_a_block_refuses_nothing(node):
+    node.put(AllocationConfigKey(), AllocationConfig(max_blocks_per_host=1))
+    node.add_pool("pool9", "10.250.0.0/30", block_size=30)
+    full_of_late(node)
+
+    def lift(_verb, need):
+        if isinstance(need, IPPools) and not need.may_lag:
+            node.put(AllocationConfigKey(), AllocationConfig())
+
+    node.datastore.before = lift
+    assert assigned(node) == ["10.250.0.0/30"]
+
+
 def test_a_version_whose_last_pool_has_gone_a_moment_ago_may_be_left_out(node):
     full_of_late(node)
     node.add_pool("pool0", "10.244.0.0/30", block_size=30, disabled=True)
