@@ -17,7 +17,7 @@ from domain.ipam.errors import IpamError
 from domain.moment import rfc3339
 from domain.usecases.steps.guarded_write import LEAVE, guarded_write
 from ports.datastore import AffinityKey, BlockKey
-from ports.errors import AlreadyExists, Conflict, Expired, Missing, PortError
+from ports.errors import AlreadyExists, Conflict, Expired, Missing, PortError, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -160,6 +160,11 @@ def _reconfirm(work: Work, affinity: Stored[Affinity], block: Stored[Block]) -> 
         block = rewrite(work, block, block.record)
     except (Conflict, Missing):
         raise Overtaken(block.key) from None
+    except Unavailable:  # only the answer may have been lost
+        found = work.datastore.get(block.key, work.deadline)
+        if found is None or found.record != block.record.replace(sequence=block.record.sequence + 1):
+            raise
+        block = found
     _end_stale_leads(work, _affinity_key(pending), None)
     confirm(work, pending)
     return block

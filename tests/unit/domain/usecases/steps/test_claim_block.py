@@ -47,6 +47,23 @@ def is_ours(node) -> bool:
     return node.affinities() == {TEXT: "confirmed"} and node.block(TEXT).affinity == f"host:{NODE}"
 
 
+@pytest.mark.parametrize("happened", [True, False])
+def test_a_claim_that_is_taken_up_goes_on_if_only_the_answer_was_lost(node, happened):
+    node.add_block(TEXT, state="")
+
+    def lose(verb, key):
+        if (verb, key) == ("update", BLOCK):
+            raise Unavailable("connection reset by peer")
+
+    setattr(node.datastore, "after" if happened else "before", lose)
+    if happened:
+        assert behind(node, "pendingDeletion").record == node.block(TEXT)
+        assert is_ours(node)
+    else:
+        with pytest.raises(Unavailable):
+            behind(node, "pendingDeletion")
+
+
 # --- claiming --------------------------------------------------------------------------------------------------------
 def test_a_claim_writes_the_affinity_then_the_block_then_confirms(node):
     seen = []
