@@ -73,7 +73,7 @@ mutants: bootstrap  ## break the allocation code on purpose, and require that ra
 N ?= 10000
 SEED ?= 0
 simulate: bootstrap  ## N random schedules of IPAM calls from SEED on, reproducible (N=10000 SEED=0)
-	$(VENV)/bin/python tests/simulate.py --runs $(N) --seed $(SEED)
+	$(VENV)/bin/python tests/worlds/simulate.py --runs $(N) --seed $(SEED)
 
 soak: build  ## 8 processes of 200 calls each, some of them killed, three times over (root)
 	@packaging/bootstrap.sh tools "make soak"
@@ -124,7 +124,7 @@ interop: build  ## share an etcd, and a cluster, with the original: PEER=folder 
 	TORTIE_BIN=$(abspath $(BIN)) TORTIE_PEER=$(abspath $(PEER)) $(PYTEST) tests/interop $(PYTEST_ARGS)
 
 lint: bootstrap  ## formatting, lint, types, import rules
-	@failed=; for check in "ruff format --check ." "ruff check ." "mypy" "mypy $(wildcard packaging/*.py)" "lint-imports"; do \
+	@export MYPYPATH=packaging; failed=; for check in "ruff format --check ." "ruff check ." "mypy" $(foreach folder,packaging packaging/bench packaging/executable,"mypy $(wildcard $(folder)/*.py)") "lint-imports"; do \
 	  echo "$$check"; $(VENV)/bin/$$check || failed="$$failed, $$check"; \
 	done; [ -z "$$failed" ] || { echo "lint FAILED:$${failed#,}"; exit 1; }
 
@@ -133,7 +133,7 @@ build: bootstrap  ## fill bin/$ARCH with calico, calico-ipam and tortie
 
 dist: bootstrap  ## fill dist/linux-$ARCH with the self-contained executable (the first time: several minutes)
 	@packaging/bootstrap.sh compiler "make dist"
-	@$(VENV)/bin/python packaging/dist.py $(EXECUTABLE)
+	@$(VENV)/bin/python packaging/executable/dist.py $(EXECUTABLE)
 
 DIST ?=
 install: $(if $(DIST),dist,build)  ## copy them to $DESTDIR/opt/cni/bin (DIST=1: the one of `make dist`; BRIDGE=1: also as `bridge`)
@@ -144,7 +144,7 @@ ROUNDS ?=
 bench: build  ## time whole calls beside a floor, and PEER=folder of another implementation (root; QUICK=1, ROUNDS=50)
 	@packaging/bootstrap.sh kubernetes "make bench"
 	@packaging/bootstrap.sh compiler "make bench"
-	@$(VENV)/bin/python packaging/bench.py --bin $(BIN) --executable $(EXECUTABLE) $(if $(PEER),--peer $(PEER)) $(if $(QUICK),--quick) $(if $(ROUNDS),--rounds $(ROUNDS))
+	@$(VENV)/bin/python packaging/bench/bench.py --bin $(BIN) --executable $(EXECUTABLE) $(if $(PEER),--peer $(PEER)) $(if $(QUICK),--quick) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 lock:  ## choose the newest allowed dependencies and write requirements.lock
 	@packaging/lock.sh

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from domain.bridge.conf import BridgeConf
     from domain.cni.request import Request
     from domain.json_text import Json
-    from domain.usecases.call import BridgeCall
-    from domain.usecases.undo import Undo
     from entrypoints.stdio import Opener
     from ports.log import Log
     from ports.runtime import BridgeRuntime
+    from usecases.calls.call import BridgeCall
+    from usecases.calls.undo import Undo
 
 OWN_NAME = "my-custom-cni"
 _FLAGS = {"v": "Display version"}
@@ -85,7 +85,7 @@ def _read_args(request: Request) -> CniArgs:
 
 
 def _make_call(*parts: object) -> BridgeCall:
-    from domain.usecases.call import BridgeCall
+    from usecases.calls.call import BridgeCall
 
     return BridgeCall(*parts)  # type: ignore[arg-type]  # as entrypoints/stdio hands them
 
@@ -98,7 +98,7 @@ def _open_runtime(conf: BridgeConf, environ: Mapping[str, str], log: Log) -> Bri
 
 def _add(call: BridgeCall, runtime: BridgeRuntime, undo: Undo) -> str:
     from domain.cni.result import result_text
-    from domain.usecases.add_bridge import add_bridge
+    from usecases.add_bridge import add_bridge
 
     version = call.netconf.cni_version or _UNDECLARED
     result = add_bridge(call, runtime, undo)
@@ -108,28 +108,28 @@ def _add(call: BridgeCall, runtime: BridgeRuntime, undo: Undo) -> str:
 
 
 def _delete(call: BridgeCall, runtime: BridgeRuntime, _undo: Undo) -> str:
-    from domain.usecases.delete_bridge import delete_bridge
+    from usecases.delete_bridge import delete_bridge
 
     delete_bridge(call, runtime)
     return ""
 
 
 def _check(call: BridgeCall, runtime: BridgeRuntime, _undo: Undo) -> str:
-    from domain.usecases.check_bridge import check_bridge
+    from usecases.check_bridge import check_bridge
 
     check_bridge(call, runtime)
     return ""
 
 
 def _collect(call: BridgeCall, runtime: BridgeRuntime, _undo: Undo) -> str:
-    from domain.usecases.collect_bridge import collect_bridge
+    from usecases.collect_bridge import collect_bridge
 
     collect_bridge(call, runtime)
     return ""
 
 
 def _status(call: BridgeCall, runtime: BridgeRuntime, _undo: Undo) -> str:
-    from domain.usecases.status_bridge import status_bridge
+    from usecases.status_bridge import status_bridge
 
     status_bridge(call, runtime)
     return ""

@@ -45,14 +45,14 @@ def open_bridge_runtime(conf: BridgeConf, environ: Mapping[str, str], log: Log) 
 
 def bridges(environ: Mapping[str, str], clock: Clock, log: Log) -> Bridges:
     from adapters.linux.bridges import LinuxBridges
-    from adapters.linux.netlink_transports import load_lean_bridge, load_pyroute2_bridge
+    from adapters.linux.netlink.transports import load_lean_bridge, load_pyroute2_bridge
     from entrypoints.wiring import chosen_netlink
 
     return LinuxBridges(clock, log, chosen_netlink(environ, load_lean_bridge, load_pyroute2_bridge))
 
 
 def firewall(environ: Mapping[str, str], clock: Clock) -> Firewall:
-    from adapters.linux.firewall import LinuxFirewall
+    from adapters.linux.filter.firewall import LinuxFirewall
 
     return LinuxFirewall(environ, clock)
 
@@ -105,13 +105,13 @@ def ipam_plugin(type: str, conf: BridgeConf, environ: Mapping[str, str], clock: 
             return OwnHostLocal(clock, log)
         if conf.collect_host_local:
             return CollectedHostLocal(environ, clock, log)
-    from adapters.linux.plugin_exec import ExecutedIpamPlugin
+    from adapters.linux.process.plugin_exec import ExecutedIpamPlugin
 
     return ExecutedIpamPlugin(environ, clock, log)
 
 
 def _is_installed(type: str, environ: Mapping[str, str]) -> bool:
-    from adapters.linux.plugin_path import find_plugin
+    from adapters.linux.process.plugin_path import find_plugin
 
     try:
         find_plugin(type, tuple(environ.get("CNI_PATH", "").split(":")))

@@ -17,11 +17,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from domain.usecases.call import Call
-    from domain.usecases.undo import Undo
     from entrypoints.stdio import Opener
     from ports.log import Log
     from ports.runtime import Runtime
+    from usecases.calls.call import Call
+    from usecases.calls.undo import Undo
 
 _FLAGS = {"t": "Test datastore connection", "v": "Display version"}
 _UNDECLARED = "0.2.0"  # the version of the result when the configuration declares none
@@ -44,13 +44,13 @@ def main(arguments: Sequence[str], environ: Mapping[str, str], open_runtime: Ope
 
 def _add(call: Call, runtime: Runtime, undo: Undo) -> str:
     from domain.cni.result import result_text
-    from domain.usecases.add_workload import add_workload
+    from usecases.add_workload import add_workload
 
     return result_text(add_workload(call, runtime, undo), call.netconf.cni_version or _UNDECLARED)
 
 
 def _delete(call: Call, runtime: Runtime, _undo: Undo) -> str:
-    from domain.usecases.delete_workload import delete_workload
+    from usecases.delete_workload import delete_workload
 
     delete_workload(call, runtime)
     return ""
@@ -60,7 +60,7 @@ def _check(call: Call, runtime: Runtime, _undo: Undo) -> str:
     """Without a `prevResult` there is nothing to compare with: the original's whole answer, `OK`, stays."""
     if not call.netconf.prev_result:
         return "OK\n"
-    from domain.usecases.check_workload import check_workload
+    from usecases.check_workload import check_workload
 
     check_workload(call, runtime)
     return ""
@@ -86,7 +86,7 @@ def _report_connection(environ: Mapping[str, str], log: Log, open_runtime: Opene
 
 def _test_connection(environ: Mapping[str, str], log: Log, open_runtime: Opener | None) -> None:
     from domain.cni.netconf import parse_netconf
-    from domain.usecases.test_connection import test_connection
+    from usecases.check_connection import test_connection
 
     text, waited = read_stdin(BUDGET)
     netconf = parse_netconf(text)

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from domain.cni.netconf import NetConf
     from domain.cni.request import CniArgs, Request
     from domain.json_text import Json
-    from domain.usecases.call import Call
-    from domain.usecases.undo import Undo
     from entrypoints.stdio import Opener
     from ports.log import Log
     from ports.runtime import Runtime
+    from usecases.calls.call import Call
+    from usecases.calls.undo import Undo
 
 _FLAGS = {"upgrade": "Upgrade from host-local", "v": "Display version"}
 _UNDECLARED = "0.1.0"  # the version of the result when the configuration declares none
@@ -62,13 +62,13 @@ def _read_args(request: Request) -> CniArgs:
 
 def _add(call: Call, runtime: Runtime, undo: Undo) -> str:
     from domain.cni.result import result_text
-    from domain.usecases.assign_addresses import assign_addresses
+    from usecases.assign_addresses import assign_addresses
 
     return result_text(assign_addresses(call, runtime, undo), call.netconf.cni_version or _UNDECLARED)
 
 
 def _delete(call: Call, runtime: Runtime, _undo: Undo) -> str:
-    from domain.usecases.release_addresses import release_addresses
+    from usecases.release_addresses import release_addresses
 
     release_addresses(call, runtime)
     return ""
@@ -77,7 +77,7 @@ def _delete(call: Call, runtime: Runtime, _undo: Undo) -> str:
 def _check(call: Call, runtime: Runtime, _undo: Undo) -> str:
     """Without a `prevResult` there is nothing to compare with, and nothing to say."""
     if call.netconf.prev_result:
-        from domain.usecases.check_addresses import check_addresses
+        from usecases.check_addresses import check_addresses
 
         check_addresses(call, runtime)
     return ""

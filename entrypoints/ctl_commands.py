@@ -11,9 +11,6 @@ from adapters.records.kinds import kind_of
 from adapters.records.manifests import BadManifest, from_manifest, revision_of, to_list, to_manifest
 from domain.ipam.errors import IpamError
 from domain.ipam.pool_rules import BadPool, block_sizes_by_version, check_block_sizes_used
-from domain.usecases.initialise_cluster import Wish, initialise_cluster
-from domain.usecases.steps.work import Work
-from domain.usecases.store_resource import apply_resource, create_resource
 from domain.workload.names import InvalidField
 from entrypoints.ctl_answer import Answer, Screen, left_out, people
 from entrypoints.ctl_files import BadFile, read_manifests, shown_as
@@ -22,6 +19,9 @@ from entrypoints.version import VERSION
 from ports.datastore import Blocks, IPPoolKey, IPPools
 from ports.errors import Conflict, Missing, PortError
 from ports.record_title import record_title
+from usecases.initialise_cluster import Wish, initialise_cluster
+from usecases.ipam.work import Work
+from usecases.store_resource import apply_resource, create_resource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

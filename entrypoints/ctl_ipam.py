@@ -12,10 +12,10 @@ from __future__ import annotations
 import argparse
 
 from domain.ipam.address import Address
-from domain.usecases.collect_ipam import Sweep
 from entrypoints.ctl_ipam_check import check, gc
 from entrypoints.ctl_ipam_release import configure, release
 from entrypoints.ctl_ipam_show import show
+from usecases.collect_ipam import Sweep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from domain.ipam.audit import is_clean
 from domain.ipam.audit_addresses import LONGEST_CALL, describe, young_addresses
 from domain.ipam.inventory import INFO, LEAK, PROBLEM
 from domain.json_text import dumps
-from domain.usecases.check_ipam import check_ipam
-from domain.usecases.collect_ipam import DONE, FAILED, KEPT, Sweep, collect_ipam, collectable
 from entrypoints.ctl_answer import Answer, folded, people
 from entrypoints.ctl_copies import Copies
 from entrypoints.ctl_files import write_text
 from entrypoints.ctl_report import checked, common, finding_json, read_look, report_json
+from usecases.check_ipam import check_ipam
+from usecases.collect_ipam import DONE, FAILED, KEPT, Sweep, collect_ipam, collectable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from domain.ipam.inventory import Finding, Inventory
     from domain.json_text import Json
-    from domain.usecases.collect_ipam import Collected
     from entrypoints.ctl_commands import Session
+    from usecases.collect_ipam import Collected
 
 _SHOWN = 5  # findings of one kind
 _PLURALS = {PROBLEM: "problems", LEAK: "leaks", INFO: "infos"}

@@ -12,17 +12,17 @@ from domain.ipam.errors import IpamError
 from domain.ipam.inventory import COLLECT
 from domain.ipam.release import Release
 from domain.json_text import dumps
-from domain.usecases.check_ipam import take_inventory
-from domain.usecases.collect_ipam import FAILED, Sweep, collect_ipam
-from domain.usecases.configure_ipam import configure_ipam
-from domain.usecases.steps.free_addresses import cooldown_seconds, free_handle
-from domain.usecases.steps.free_without_handle import free_without_handle
-from domain.usecases.steps.release_listed import release_listed
-from domain.usecases.steps.set_aside import set_aside
 from entrypoints.ctl_answer import Answer, people, told
 from entrypoints.ctl_copies import Copies
 from entrypoints.ctl_ipam_check import outcomes_json, outcomes_text
 from entrypoints.ctl_report import common, read_look
+from usecases.check_ipam import take_inventory
+from usecases.collect_ipam import FAILED, Sweep, collect_ipam
+from usecases.configure_ipam import configure_ipam
+from usecases.ipam.free_addresses import cooldown_seconds, free_handle
+from usecases.ipam.free_without_handle import free_without_handle
+from usecases.ipam.release_listed import release_listed
+from usecases.ipam.set_aside import set_aside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from domain.ipam.address import Address
     from domain.ipam.inventory import Finding, Inventory
     from domain.json_text import Json
-    from domain.usecases.steps.work import Work
     from entrypoints.ctl_commands import Session
+    from usecases.ipam.work import Work
 
 _FROM_REPORT = frozenset((LEAKED, VANISHED_NODE, VANISHED_MACHINE, ORPHAN))
 _SETTINGS = {

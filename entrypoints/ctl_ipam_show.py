@@ -11,11 +11,11 @@ from domain.cni.go_quote import printable
 from domain.ipam.affinity import HOST
 from domain.ipam.utilisation import is_borrowed, utilisation
 from domain.json_text import dumps
-from domain.usecases.check_ipam import take_inventory
 from domain.value import Value
 from entrypoints.ctl_answer import Answer, Screen, aligned, folded, left_out, people
 from entrypoints.ctl_bars import LEGEND, block_bar, coloured, pool_bar
 from entrypoints.ctl_ipam_address import show_address
+from usecases.check_ipam import take_inventory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

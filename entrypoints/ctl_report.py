@@ -9,8 +9,8 @@ from domain.ipam.audit_addresses import young_addresses
 from domain.ipam.inventory import INFO, LEAK, PROBLEM
 from domain.json_text import dumps, parse
 from domain.moment import rfc3339
-from domain.usecases.collect_ipam import Look
 from entrypoints.ctl_files import BadFile, text_of
+from usecases.collect_ipam import Look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from domain.ipam.inventory import Finding, Inventory
     from domain.json_text import Json
-    from domain.usecases.check_ipam import Report
+    from usecases.check_ipam import Report
 
 VERSION = 1
 _LARGEST = 64 << 20  # bytes: some hundred thousand findings

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 
-from adapters.linux.plugin_exec import ExecutedIpamPlugin
+from adapters.linux.process.plugin_exec import ExecutedIpamPlugin
 from domain.bridge.conf import AttachmentId, BridgeConf
 from domain.bridge.host_local import read_host_local_conf, read_host_local_place
 from domain.cni.errors import CniError
 from domain.cni.request import parse_address_args
-from domain.usecases import host_local
 from ports.errors import Refused
 from ports.ipam_plugin import IpamPlugin
+from usecases import host_local
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from adapters.linux.spare_memory import give_back
 from domain.cni.errors import CniError
 from domain.ipam.errors import IpamError
-from domain.usecases.call import Call
-from domain.usecases.undo import Undo
 from ports.errors import Refused
 from ports.ipam_plugin import IpamPlugin
+from usecases.calls.call import Call
+from usecases.calls.undo import Undo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class OwnIpamPlugin(IpamPlugin):
         self._undo = Undo(runtime.clock, runtime.log)
 
     def add(self, call: IpamCall, deadline: Deadline) -> Result:
-        from domain.usecases.assign_addresses import assign_addresses
+        from usecases.assign_addresses import assign_addresses
 
         try:
             return assign_addresses(_call(call, deadline), self._runtime, self._undo)
@@ -45,7 +45,7 @@ class OwnIpamPlugin(IpamPlugin):
             raise
 
     def delete(self, call: IpamCall, deadline: Deadline) -> None:
-        from domain.usecases.release_addresses import release_held
+        from usecases.release_addresses import release_held
 
         try:
             release_held(_call(call, deadline), self._runtime)
@@ -53,7 +53,7 @@ class OwnIpamPlugin(IpamPlugin):
             raise Refused(str(error), error.code, error.details) from error
 
     def check(self, call: IpamCall, deadline: Deadline) -> None:
-        from domain.usecases.check_addresses import check_addresses
+        from usecases.check_addresses import check_addresses
 
         check_addresses(_call(call, deadline), self._runtime)
 

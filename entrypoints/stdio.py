@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from domain.cni.plugin_conf import PluginConf
     from domain.cni.request import CniArgs, Request
     from domain.json_text import Json
-    from domain.usecases.undo import Undo
     from entrypoints.logs import CallLog
     from ports.log import Log
+    from usecases.calls.undo import Undo
 
     T = TypeVar("T")
     # Which call, configuration and runtime go together is the plugin's business: it names all three.
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 BUDGET = 60.0  # seconds for a call whose configuration does not say
 _LONGEST = 86_400  # a day; the kernel's timers do not take any number
 _MOST_UNDO_ROUNDS = 100
-_OWN = ("domain", "ports", "adapters", "entrypoints")
+_OWN = ("domain", "ports", "usecases", "adapters", "entrypoints")
 _ENOMEM, _NO_FILES = 12, (23, 24)  # ENFILE, EMFILE
 
 
@@ -55,7 +55,7 @@ def _read_netconf(document: Json, verb: str) -> PluginConf:
 
 
 def _make_calico_call(*parts: Any) -> object:
-    from domain.usecases.call import Call
+    from usecases.calls.call import Call
 
     return Call(*parts)
 
@@ -165,7 +165,7 @@ def _respond(
     effects.version = config_version(document)
     check_version(request.command, effects.version, plugin.supported)
 
-    from domain.usecases.undo import Undo
+    from usecases.calls.undo import Undo
 
     netconf = plugin.read_netconf(document, request.command)
     log.configure(netconf)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from adapters.grpc.transport import Transport as GrpcTransport
-    from adapters.linux.netlink_transports import NetlinkLoader
+    from adapters.linux.netlink.transports import NetlinkLoader
     from domain.cni.netconf import NetConf
     from entrypoints.wiring_kubernetes import ApiServers
     from ports.clock import Clock
@@ -171,7 +171,7 @@ def etcd_datastore(
 
         return EtcdDatastore(settings, clock, open_lean, hasty=hasty)
     from adapters.etcdv3.load_etcd3 import load_etcd3
-    from adapters.linux.signals import Withheld
+    from adapters.linux.process.signals import Withheld
 
     try:
         opener = load_etcd3(settings.tls, Withheld)
@@ -220,7 +220,7 @@ def dataplane(netconf: NetConf, clock: Clock, log: Log, environment: Mapping[str
 
 
 def netlink(environment: Mapping[str, str]) -> NetlinkLoader:
-    from adapters.linux.netlink_transports import load_lean, load_pyroute2
+    from adapters.linux.netlink.transports import load_lean, load_pyroute2
 
     return chosen_netlink(environment, load_lean, load_pyroute2)
 
@@ -255,7 +255,7 @@ def _grpc_transport(socket: str, environment: Mapping[str, str]) -> GrpcTranspor
 
         return LeanTransport(socket)
     from adapters.grpc.transport_grpcio import GrpcioTransport
-    from adapters.linux.signals import Withheld
+    from adapters.linux.process.signals import Withheld
 
     return GrpcioTransport(socket, Withheld)
 
@@ -269,14 +269,14 @@ def ipam_plugin(netconf: NetConf, environment: Mapping[str, str], runtime: Runti
         from entrypoints.own_ipam import OwnIpamPlugin
 
         return OwnIpamPlugin(runtime)
-    from adapters.linux.plugin_exec import ExecutedIpamPlugin
+    from adapters.linux.process.plugin_exec import ExecutedIpamPlugin
 
     return ExecutedIpamPlugin(environment, runtime.clock, runtime.log)
 
 
 def _is_own(type: str, environment: Mapping[str, str]) -> bool:
-    from adapters.linux.own_program import is_this_program
-    from adapters.linux.plugin_path import find_plugin
+    from adapters.linux.process.own_program import is_this_program
+    from adapters.linux.process.plugin_path import find_plugin
 
     own = getattr(sys.modules["__main__"], "__file__", None)
     try:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapters.kubernetes.api import Api
-    from adapters.kubernetes.outside import Outside, Program
-    from adapters.kubernetes.settings import Settings
+    from adapters.kubernetes.credentials.outside import Outside, Program
+    from adapters.kubernetes.credentials.settings import Settings
     from domain.cni.netconf import NetConf
     from ports.clock import Clock
     from ports.cluster import Cluster
@@ -42,8 +42,8 @@ class ApiServers:
         self._open: list[tuple[Settings, Api]] = []
 
     def datastore(self) -> Datastore:
+        from adapters.kubernetes.credentials.settings import read_datastore_settings, read_flag
         from adapters.kubernetes.datastore import KubernetesDatastore
-        from adapters.kubernetes.settings import read_datastore_settings, read_flag
 
         inline = self._setting("KUBECONFIG_INLINE")  # what an operator's configuration file may have
         api = self._api(lambda outside: read_datastore_settings(self._setting, outside, inline))
@@ -55,14 +55,14 @@ class ApiServers:
 
     def cluster(self) -> Cluster:
         from adapters.kubernetes.cluster import KubernetesCluster
-        from adapters.kubernetes.settings import read_pod_settings
+        from adapters.kubernetes.credentials.settings import read_pod_settings
 
         return KubernetesCluster(self._api(lambda outside: read_pod_settings(self._netconf, outside)))
 
     def _api(self, read: Callable[[Outside], Settings]) -> Api:
         """The one there is already to the same server as the same user, else a new one."""
         from adapters.kubernetes.api import Api
-        from adapters.kubernetes.open_transport import open_transport
+        from adapters.kubernetes.transport.open_transport import open_transport
 
         outside = self._outside()
         settings = read(outside)
@@ -75,11 +75,11 @@ class ApiServers:
         return api
 
     def _outside(self) -> Outside:
-        from adapters.kubernetes.outside import Outside
+        from adapters.kubernetes.credentials.outside import Outside
 
         def run(program: Program, seconds: float) -> tuple[int, bytes]:
-            from adapters.linux.child_process import Command
-            from adapters.linux.child_process import run as run_command
+            from adapters.linux.process.child import Command
+            from adapters.linux.process.child import run as run_command
 
             command = Command(program.path, program.environment, b"", program.path, program.arguments)
             finished = run_command(command, self._clock.deadline(seconds), self._clock)

@@ -91,7 +91,7 @@ find_tools() { # who asks
     [ ${#missing[@]} = 0 ] || apt_install "${missing[@]}"
 }
 
-# What packaging/dist_runtime.py calls (it says itself what else it needs), and tests of the executable.
+# What packaging/executable/dist_runtime.py calls (it says itself what else it needs), and tests of the executable.
 find_compiler() { # who asks
     local missing=()
     command -v gcc >/dev/null || missing+=(gcc)

@@ -34,7 +34,7 @@ from pathlib import Path
 from py_compile import PycInvalidationMode
 
 ROOT = Path(__file__).resolve().parent.parent
-OWN_PACKAGES = ("domain", "ports", "adapters", "entrypoints")
+OWN_PACKAGES = ("domain", "ports", "usecases", "adapters", "entrypoints")
 BUNDLED_EXTRAS = ("linux", "grpc", "etcd", "kubernetes", "operator")
 NO_WHEEL = "etcd3"  # pure Python that PyPI has in source form only
 LAUNCHER = "calico"

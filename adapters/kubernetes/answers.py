@@ -13,7 +13,7 @@ from domain.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from adapters.kubernetes.transport import Answer
+    from adapters.kubernetes.transport.seam import Answer
     from domain.json_text import Json
 
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, GONE, INVALID = 401, 403, 404, 409, 410, 422

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from adapters.kubernetes.answers import CONFLICT, GONE, INVALID, Fault, Reply, read_answer
 from adapters.kubernetes.asked_for import stranger
-from adapters.kubernetes.transport import TransportError
+from adapters.kubernetes.transport.seam import TransportError
 from ports.errors import Expired, PortError, Unauthorized, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapters.kubernetes.transport import Request, Transport
+    from adapters.kubernetes.transport.seam import Request, Transport
     from ports.clock import Clock
     from ports.deadline import Deadline
 

@@ -15,7 +15,7 @@ from adapters.records.custom_names import KIND_OF, path_segment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from adapters.kubernetes.transport import Request
+    from adapters.kubernetes.transport.seam import Request
     from domain.json_text import Json
 
 _DELETED = "Status"

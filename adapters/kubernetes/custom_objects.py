@@ -13,7 +13,7 @@ from adapters.kubernetes.answers import CONFLICT, NOT_FOUND
 from adapters.kubernetes.family import Family
 from adapters.kubernetes.objects import all_of, one, read_objects
 from adapters.kubernetes.refusals import refusal
-from adapters.kubernetes.transport import Request
+from adapters.kubernetes.transport.seam import Request
 from adapters.records.bad_record import BadRecord
 from adapters.records.custom_resources import (
     UNLABELLED,

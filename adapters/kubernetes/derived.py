@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from adapters.kubernetes.api import Api
     from adapters.kubernetes.objects import Found, Object
-    from adapters.kubernetes.transport import Request
+    from adapters.kubernetes.transport.seam import Request
     from domain.cluster import Node
     from ports.datastore import Need, Revision
     from ports.deadline import Deadline

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from adapters.kubernetes.objects import Found
-    from adapters.kubernetes.transport import Request
+    from adapters.kubernetes.transport.seam import Request
     from ports.datastore import Need, Revision, Stored
     from ports.deadline import Deadline
 

@@ -9,7 +9,7 @@ Invariant: the choice is made once, at the first need, and holds as long as the 
 from __future__ import annotations
 
 from adapters.kubernetes.api import Forbidden
-from adapters.kubernetes.transport import Request
+from adapters.kubernetes.transport.seam import Request
 from adapters.records.custom_names import V1, V3
 
 TYPE_CHECKING = False

@@ -9,8 +9,8 @@ the collection is asked for anew and whole.
 from __future__ import annotations
 
 from adapters.kubernetes.answers import GONE, NOT_FOUND
-from adapters.kubernetes.http11 import MOST
-from adapters.kubernetes.transport import Request
+from adapters.kubernetes.transport.http11 import MOST
+from adapters.kubernetes.transport.seam import Request
 from ports.errors import Refused, Unavailable
 
 TYPE_CHECKING = False

@@ -15,7 +15,7 @@ from adapters.kubernetes.family import Family
 from adapters.kubernetes.objects import all_of, one, read_objects
 from adapters.kubernetes.paths import PODS, namespace_path, pod_path
 from adapters.kubernetes.refusals import refusal
-from adapters.kubernetes.transport import STRATEGIC_MERGE_PATCH, Request
+from adapters.kubernetes.transport.seam import STRATEGIC_MERGE_PATCH, Request
 from adapters.records.bad_record import BadRecord
 from adapters.records.kubernetes_objects import (
     POD_IP,

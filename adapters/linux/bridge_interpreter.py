@@ -11,8 +11,8 @@ import os
 from errno import EACCES, EEXIST, EOPNOTSUPP
 
 from adapters.linux.interpreter import Interpreter, StepFailed
-from adapters.linux.netlink import KernelError, LinkMissing, PairRequest
-from adapters.linux.netlink_bridge import BridgeNetlink, PortVlan, RouteRequest
+from adapters.linux.netlink.bridge_seam import BridgeNetlink, PortVlan, RouteRequest
+from adapters.linux.netlink.seam import KernelError, LinkMissing, PairRequest
 from domain.bridge.addressing import in_the_way
 from domain.bridge.steps import (
     AppendRoute,
@@ -34,7 +34,7 @@ from domain.workload.steps import HOST, Device
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from adapters.linux.kernel import Kernel
-    from adapters.linux.netlink_bridge import KernelPort
+    from adapters.linux.netlink.bridge_seam import KernelPort
     from ports.clock import Clock
     from ports.deadline import Deadline
     from ports.log import Log

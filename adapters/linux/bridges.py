@@ -12,9 +12,9 @@ from adapters.linux.bridge_interpreter import BridgeInterpreter, random_name
 from adapters.linux.errno_text import reason
 from adapters.linux.kernel import Kernel
 from adapters.linux.namespaces import NamespaceMissing, NotANamespace, is_own_namespace, open_namespace
-from adapters.linux.netlink import KernelError, PairRequest, Unanswered, delete_named
-from adapters.linux.netlink_bridge import BridgeNetlink
-from adapters.linux.netlink_transports import load_lean_bridge
+from adapters.linux.netlink.bridge_seam import BridgeNetlink
+from adapters.linux.netlink.seam import KernelError, PairRequest, Unanswered, delete_named
+from adapters.linux.netlink.transports import load_lean_bridge
 from domain.cni.errors import NOT_AVAILABLE
 from domain.ipam.address import V4, V6
 from domain.workload.steps import HOST, POD, Device
@@ -23,8 +23,8 @@ from ports.errors import Expired, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from adapters.linux.netlink_bridge import KernelPort, PortVlan
-    from adapters.linux.netlink_transports import BridgeNetlinkLoader
+    from adapters.linux.netlink.bridge_seam import KernelPort, PortVlan
+    from adapters.linux.netlink.transports import BridgeNetlinkLoader
     from domain.ipam.address import Cidr
     from domain.workload.steps import Step
     from ports.clock import Clock

@@ -12,8 +12,8 @@ from __future__ import annotations
 from adapters.linux.interpreter import Interpreter, elsewhere_text, lives_elsewhere, other_end_is
 from adapters.linux.kernel import Kernel
 from adapters.linux.namespaces import NamespaceMissing, NotANamespace, Stranded, is_own_namespace
-from adapters.linux.netlink import KernelError, LinkMissing, delete_named
-from adapters.linux.netlink_transports import load_lean
+from adapters.linux.netlink.seam import KernelError, LinkMissing, delete_named
+from adapters.linux.netlink.transports import load_lean
 from adapters.linux.spare_memory import give_back
 from domain.ipam.address import V4, V6
 from domain.workload.plan import plan_for
@@ -23,8 +23,8 @@ from ports.errors import Expired, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from adapters.linux.netlink import Netlink
-    from adapters.linux.netlink_transports import NetlinkLoader
+    from adapters.linux.netlink.seam import Netlink
+    from adapters.linux.netlink.transports import NetlinkLoader
     from domain.workload.attachment import Attachment
     from ports.clock import Clock
     from ports.deadline import Deadline

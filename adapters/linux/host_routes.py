@@ -11,7 +11,7 @@ Invariant: never fails; what the kernel does not tell is unknown, and that count
 
 from __future__ import annotations
 
-from adapters.linux.netlink_messages import (
+from adapters.linux.netlink.messages import (
     DUMP,
     Request,
     answers,

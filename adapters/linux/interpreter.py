@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from errno import EEXIST
 
-from adapters.linux.netlink import (
+from adapters.linux.netlink.seam import (
     KernelError,
     KernelLink,
     KernelRoute,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from adapters.linux.kernel import Kernel
-    from adapters.linux.netlink import Netlink
+    from adapters.linux.netlink.seam import Netlink
     from domain.workload.steps import Step
     from ports.clock import Clock
     from ports.deadline import Deadline

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from adapters.linux.netlink import Netlink
-    from adapters.linux.netlink_transports import NetlinkLoader
+    from adapters.linux.netlink.seam import Netlink
+    from adapters.linux.netlink.transports import NetlinkLoader
 
 
 class Kernel:

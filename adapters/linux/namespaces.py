@@ -14,9 +14,9 @@ import stat
 from errno import EINVAL, ENOENT
 
 from adapters.linux.errno_text import go_text, reason
-from adapters.linux.netlink import KernelError
-from adapters.linux.signals import Withheld
-from adapters.linux.system_calls import filesystem_type, setns
+from adapters.linux.netlink.seam import KernelError
+from adapters.linux.process.signals import Withheld
+from adapters.linux.process.system_calls import filesystem_type, setns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ Invariant: never fails; what the kernel does not tell is unknown.
 
 from __future__ import annotations
 
-from adapters.linux.netlink_messages import DUMP, Request, answers, attributes, envelope, verdict
+from adapters.linux.netlink.messages import DUMP, Request, answers, attributes, envelope, verdict
 from domain.ipam.address import V4, V6, Address
 
 _GET_ADDRESSES, _NETLINK_ROUTE = 22, 0  # RTM_GETADDR

@@ -3,7 +3,7 @@
 Texts are stored, not records, so a test sees exactly what would be on disk. Revisions count up from 1 over all writes,
 as etcd's do, so a run is the same every time.
 
-Invariant: same answers as every other adapter of the port (tests/contracts_datastore.py); the hooks change when and
+Invariant: same answers as every other adapter of the port (tests/contracts/datastore.py); the hooks change when and
 whether a verb happens, never what it means.
 """
 

@@ -1,7 +1,7 @@
 """Find what is inconsistent, left over or leaked in the records of IPAM, and say who has it and what to do (case F06).
 
 Pure: it sees an inventory and changes nothing. Whether a finding is left over or merely in the making, when calls are
-at work, shows only in a second look (domain/usecases/collect_ipam.py).
+at work, shows only in a second look (usecases/collect_ipam.py).
 
 Invariant: a datastore in which every call came to its end, or its leavings were collected, has no finding but infos.
 """

@@ -2,7 +2,7 @@
 
 `azure-vnet-ipam` hands out addresses of one subnet and wants to be asked with the subnet it chose first; on release
 it wants the address. So the subnet is kept per network and the addresses per endpoint, in small files. This module
-turns texts into texts; `domain/usecases/steps/azure_state.py` reads and writes the files.
+turns texts into texts; `usecases/pods/azure_state.py` reads and writes the files.
 
 Invariant: what `network_text` and `endpoint_text` write, `parse_network` and `parse_endpoint` read back. A
 configuration that needs no change is passed on character by character.

@@ -10,8 +10,6 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import one_host
-import one_node
 from adapters.memory.address_files import MemoryAddressFiles
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
@@ -22,17 +20,18 @@ from domain.cni.request import check_command, check_config, config_version, pars
 from domain.cni.result import parse_result
 from domain.cni.versions import check_version
 from domain.json_text import JsonError, dumps, parse
-from domain.usecases import host_local
-from domain.usecases.undo import Undo
 from domain.workload.pod import ContainerPort, Pod
 from entrypoints import bridge, calico, calico_ipam
 from entrypoints.logs import CallLog
 from entrypoints.stdio import Plugin, budget, describe
 from fuzz.cni import plain_error
 from fuzz.target import Target, attempt, octets_of, require, text_of
-from one_host import OneHost
-from one_node import NODE, OneNode
 from ports.deadline import Deadline
+from usecases import host_local
+from usecases.calls.undo import Undo
+from worlds import one_host, one_node
+from worlds.one_host import OneHost
+from worlds.one_node import NODE, OneNode
 
 _NEVER = Deadline(float("inf"))
 

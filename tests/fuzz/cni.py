@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from adapters.linux.child_process import Finished
-from adapters.linux.plugin_exec import _refusal
+from adapters.linux.process.child import Finished
+from adapters.linux.process.plugin_exec import _refusal
 from domain.bridge.addressing import complete, gateways
 from domain.bridge.attachment import attachment_text, read_attachment
 from domain.bridge.conf import read_bridge_conf, refuse_contradictions
@@ -28,13 +28,13 @@ from domain.cni.request import (
 from domain.cni.result import parse_result, result_text
 from domain.cni.versions import SUPPORTED, check_version
 from domain.json_text import JsonError, dumps, parse
-from domain.usecases.host_local import read_dns
 from domain.workload.annotations import PoolWishes
 from domain.workload.azure import AzureEndpoint, AzureNetwork, ask_for_release, parse_endpoint, parse_network
 from domain.workload.host_local import needs_pod_cidrs, pod_routes, text_for_assignment, text_for_release
 from domain.workload.pool_text import with_pools
 from fuzz.target import Allowed, Finding, Target, attempt, octets_of, one_in, require, text_of
 from ports.errors import Refused
+from usecases.host_local import read_dns
 
 _CODES = {*range(1, 12), *range(50, 52), *range(100, 1000)}  # the specification's, and those that plugins may define
 

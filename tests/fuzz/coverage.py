@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = str(Path(__file__).resolve().parents[2]) + "/"
-OURS = tuple(f"{ROOT}{package}/" for package in ("domain", "ports", "adapters", "entrypoints"))
+OURS = tuple(f"{ROOT}{package}/" for package in ("domain", "ports", "usecases", "adapters", "entrypoints"))
 
 
 def ways(target: Any, octets: bytes) -> set[tuple[str, int, int]]:

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from adapters.linux import rtnetlink
 from adapters.linux.attachment_files import AttachmentFiles
 from adapters.linux.host_local_files import HostLocalFiles
-from adapters.linux.netlink import KernelError
-from adapters.linux.netlink_bridge_lean import LeanBridgeNetlink
-from adapters.linux.netlink_messages import ACK, DONE, ERROR, MULTI, Request, attribute, envelope, u32
+from adapters.linux.netlink import rtnetlink
+from adapters.linux.netlink.bridge_lean import LeanBridgeNetlink
+from adapters.linux.netlink.messages import ACK, DONE, ERROR, MULTI, Request, attribute, envelope, u32
+from adapters.linux.netlink.seam import KernelError
 from adapters.memory.clock import MemoryClock
 from adapters.records.keys import key_text
 from adapters.sqlite.datastore import SqliteDatastore

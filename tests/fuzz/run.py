@@ -26,7 +26,7 @@ if __name__ == "__main__":  # as a script: the project and the test modules besi
 
 from fuzz.mutate import mutate  # noqa: E402 - only now can it be found
 
-OURS = ("domain", "ports", "adapters", "entrypoints")
+OURS = ("domain", "ports", "usecases", "adapters", "entrypoints")
 MOST_MEMORY = 640  # MiB of one process; all libraries that are oracles are loaded in it
 BATCH = 50  # inputs of one example of Hypothesis
 MOST_SECONDS = 20  # of one input on the wall's clock, on a machine that does other things, too

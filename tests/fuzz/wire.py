@@ -20,8 +20,8 @@ from adapters.grpc.messages import read_add_reply, read_del_reply
 from adapters.kubernetes.answers import Fault as Unsettled
 from adapters.kubernetes.answers import Reply, read_answer
 from adapters.kubernetes.asked_for import stranger
-from adapters.kubernetes.http11 import Reader
-from adapters.kubernetes.transport import Answer, Request
+from adapters.kubernetes.transport.http11 import Reader
+from adapters.kubernetes.transport.seam import Answer, Request
 from adapters.linux.readiness_http import _answer
 from adapters.wire.faults import Fault
 from adapters.wire.grpc_call import Channel

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("domain", "ports", "adapters", "tests")
+FOLDERS = ("domain", "ports", "usecases", "adapters", "tests")
 # Compiled modules are copied, too: they say of which state of their source they are.
 _IGNORED = shutil.ignore_patterns("*.pyc.*", "unit", "integration", "interop", "mutants", "golden", "linux")
 Mutant = tuple[str, str, str, int]  # file, what is in it once, what is there instead, seed

@@ -1,6 +1,6 @@
 """Proof that the lives of virtual machines bite: break the code on purpose, and some life must go wrong.
 
-As in test_mutants.py, on tests/machine_simulate.py.
+As in test_mutants.py, on tests/worlds/machine_simulate.py.
 """
 
 from __future__ import annotations
@@ -9,46 +9,45 @@ import pytest
 
 from mutants.caught import Mutant, require_noticed
 
-STEPS = "domain/usecases/steps/"
 MUTANTS: dict[str, Mutant] = {
     "addresses are freed though another pod owns them": (
-        STEPS + "leave_machine.py",
+        "usecases/pods/leave_machine.py",
         "        if any(self._exists(owner) for owner in others):\n",
         "        if False:\n",
         0,
     ),
     "a pod that becomes an owner meanwhile is not seen": (
-        STEPS + "leave_machine.py",
+        "usecases/pods/leave_machine.py",
         "        unowned = [ordinal for ordinal in held if not _owners(block, ordinal)]\n",
         "        unowned = list(held)\n",
         626,
     ),
     "addresses are freed with every pod": (
-        STEPS + "leave_machine.py",
+        "usecases/pods/leave_machine.py",
         "    if over and departure.is_last(stored.record.blocks):\n        departure.free(stored)\n    elif",
         "    if departure.is_last(stored.record.blocks):\n        departure.free(stored)\n    elif",
         6,
     ),
     "each of the last two owners leaves the address to the other": (
-        STEPS + "leave_machine.py",
+        "usecases/pods/leave_machine.py",
         "        if over and departure.is_last(stored.record.blocks):  #",
         "        if False:  #",
         4,
     ),
     "a pod stays an owner after its DEL": (
-        STEPS + "leave_machine.py",
+        "usecases/pods/leave_machine.py",
         "        departure.leave(stored.record.blocks)\n",
         "        pass\n",
         1,
     ),
     "a pod that is gone is still an owner": (
-        STEPS + "leave_machine.py",
+        "usecases/pods/leave_machine.py",
         "        return not owner.name or if_there(",
         "        return True or if_there(",
         4,
     ),
     "the handle is not counted down": (
-        STEPS + "leave_machine.py",
+        "usecases/pods/leave_machine.py",
         "                latest = lower(self._work, latest, cidr, 0)\n",
         "                pass\n",
         0,
@@ -60,31 +59,31 @@ MUTANTS: dict[str, Mutant] = {
         105,
     ),
     "the target of a migration becomes the active owner at once": (
-        STEPS + "machine_addresses.py",
+        "usecases/pods/machine_addresses.py",
         "OwnerUpdate(alternate=attributes) if self._is_target else",
         "OwnerUpdate(active=attributes) if self._is_target else",
         1,
     ),
     "a target without a source is given an address": (
-        "domain/usecases/assign_addresses.py",
+        "usecases/assign_addresses.py",
         "        if machine.migration:\n",
         "        if False:\n",
         1,
     ),
     "a rival's address is answered, and stays the rival's": (
-        "domain/usecases/assign_addresses.py",
+        "usecases/assign_addresses.py",
         "                held.own_adopted(taken)\n",
         "                pass\n",
         6,
     ),
     "a slot is handed back whoever has it by now": (
-        STEPS + "machine_addresses.py",
+        "usecases/pods/machine_addresses.py",
         "                if block is not None and earlier is not None and self._is_ours(holder):\n",
         "                if block is not None and earlier is not None:\n",
         795,
     ),
     "undoing frees an address that has another owner by now": (
-        STEPS + "free_addresses.py",
+        "usecases/ipam/free_addresses.py",
         " and attribute in (None, holder)\n",
         "\n",
         1168,
@@ -96,25 +95,25 @@ MUTANTS: dict[str, Mutant] = {
         2,
     ),
     "what a container has is forgotten while addresses are kept": (
-        "domain/usecases/release_addresses.py",
+        "usecases/release_addresses.py",
         "identity, cooldown) and held is None:\n",
         "identity, cooldown):\n",
         726,
     ),
     "garbage collection believes that a machine without a pod is gone": (
-        STEPS + "known_machines.py",
+        "usecases/pods/known_machines.py",
         "            continue\n        return True\n    return False\n",
         "            continue\n    return False\n",
         104,
     ),
     "garbage collection frees an address whatever became of it": (
-        STEPS + "mend.py",
+        "usecases/ipam/mend.py",
         " and machine_mark(block, ordinal) == finding.mark\n",
         "\n",
         255,
     ),
     "a promotion leaves the target in the other slot": (
-        STEPS + "promote_owner.py",
+        "usecases/ipam/promote_owner.py",
         "OwnerUpdate(active=coming, alternate=source or None, clear_alternate=not source)",
         "OwnerUpdate(alternate=source or None)",
         3,
@@ -124,4 +123,4 @@ MUTANTS: dict[str, Mutant] = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_lives_catch_the_mutant(name, tmp_path):
-    require_noticed(MUTANTS[name], "machine_simulate.py", tmp_path, 3000)
+    require_noticed(MUTANTS[name], "worlds/machine_simulate.py", tmp_path, 3000)

@@ -10,7 +10,6 @@ import pytest
 
 from mutants.caught import ROOT, Mutant, require_noticed, run_schedules
 
-STEPS = "domain/usecases/steps/"
 MUTANTS: dict[str, Mutant] = {
     "the revision check is gone": (
         "adapters/memory/datastore.py",
@@ -19,25 +18,25 @@ MUTANTS: dict[str, Mutant] = {
         31,
     ),
     "the handle is not counted up before the block is written": (
-        STEPS + "count_handle.py",
+        "usecases/ipam/count_handle.py",
         "        counts[block] = counts.get(block, 0) + count\n",
         "        counts[block] = counts.get(block, 0) + count - 1\n",
         0,
     ),
     "a lost reply is taken for a failure": (
-        STEPS + "take_addresses.py",
+        "usecases/ipam/take_addresses.py",
         "        if found is not None and ours:\n",
         "        if found is not None and ours and failure is None:\n",
         556,
     ),
     "addresses are not freed before the handle is counted down": (
-        STEPS + "free_addresses.py",
+        "usecases/ipam/free_addresses.py",
         "            free_in_block(work, cidr, Chosen(lambda block: block.held_by(handle), cooldown, counted, seen))\n",
         "            pass\n",
         0,
     ),
     "an affinity is confirmed whoever owns the block": (
-        STEPS + "claim_block.py",
+        "usecases/ipam/claim_block.py",
         (
             "        if found.record.affinity != str(key.owner):\n"
             "            drop_affinity(work, affinity)\n"
@@ -47,43 +46,43 @@ MUTANTS: dict[str, Mutant] = {
         62,
     ),
     "what a vanished node has left of a claim stays beside the next one": (
-        STEPS + "claim_block.py",
+        "usecases/ipam/claim_block.py",
         "    _end_stale_leads(work, key, leads)\n",
         "",
         24,
     ),
     "it ends only after the next claim is confirmed": (
-        STEPS + "claim_block.py",
+        "usecases/ipam/claim_block.py",
         "    _end_stale_leads(work, key, leads)\n    confirm(work, affinity)\n",
         "    confirm(work, affinity)\n    _end_stale_leads(work, key, leads)\n",
         170,
     ),
     "it stays if the next claim dies half-way and is taken up": (
-        STEPS + "claim_block.py",
+        "usecases/ipam/claim_block.py",
         "    _end_stale_leads(work, _affinity_key(pending), None)\n",
         "",
         1032,
     ),
     "a block is not rewritten when a handle is struck off": (
-        STEPS + "free_addresses.py",
+        "usecases/ipam/free_addresses.py",
         "        if not ordinals and not chosen.expected:\n",
         "        if not ordinals:\n",
         513,
     ),
     "a handle that has changed is lowered all the same": (
-        STEPS + "free_addresses.py",
+        "usecases/ipam/free_addresses.py",
         "            latest = settle(work, handle, cidr)\n",
         "            latest = lower(work, work.datastore.get(HandleKey(handle), work.deadline), cidr, 0)\n",
         868,
     ),
     "a count is settled without rewriting the block": (
-        STEPS + "count_handle.py",
+        "usecases/ipam/count_handle.py",
         "            if found is not None:\n",
         "            if False:\n",
         51,
     ),
     "a count that was raised is taken back whatever happened since": (
-        STEPS + "count_handle.py",
+        "usecases/ipam/count_handle.py",
         "        settle(work, _name(incremented), block)\n",
         (
             "        now = work.datastore.get(incremented.key, work.deadline)\n"
@@ -92,37 +91,37 @@ MUTANTS: dict[str, Mutant] = {
         51,
     ),
     "a count is taken back although the block shows the address": (
-        STEPS + "count_handle.py",
+        "usecases/ipam/count_handle.py",
         "max(held, incremented.record.blocks.get(block, 0) - count)",
         "incremented.record.blocks.get(block, 0) - count",
         3179,
     ),
     "counts that no block knows are left to a full handle": (
-        STEPS + "held_before.py",
+        "usecases/ipam/held_before.py",
         "        settle(work, handle, cidr)\n",
         "        pass\n",
         58,
     ),
     "an address that is answered again is still the first call's to take back": (
-        STEPS + "held_before.py",
+        "usecases/ipam/held_before.py",
         "        again = found.give(taken.ordinal, holder.replace(secondary={**holder.secondary, **renewed}))\n",
         "        again = found\n",
         107,
     ),
     "a handle may count as many as it likes": (
-        STEPS + "count_handle.py",
+        "usecases/ipam/count_handle.py",
         "        if limit and held + count > limit:\n",
         "        if False:\n",
         11,
     ),
     "undo forgets what was taken": (
-        "domain/usecases/undo.py",
+        "usecases/calls/undo.py",
         "        self._steps.append((what, step))\n",
         "        self._steps.clear()\n",
         170,
     ),
     "a handle that counts too much is left alone": (
-        STEPS + "free_addresses.py",
+        "usecases/ipam/free_addresses.py",
         "            latest = lower(work, latest, cidr, 0)\n",
         "            pass\n",
         0,
@@ -132,11 +131,11 @@ MUTANTS: dict[str, Mutant] = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_schedules_catch_the_mutant(name, tmp_path):
-    require_noticed(MUTANTS[name], "simulate.py", tmp_path, 3000)
+    require_noticed(MUTANTS[name], "worlds/simulate.py", tmp_path, 3000)
 
 
 def test_the_unbroken_code_survives():
-    run = run_schedules(ROOT, "simulate.py", 0, 400)
+    run = run_schedules(ROOT, "worlds/simulate.py", 0, 400)
     assert run.returncode == 0, run.stdout + run.stderr
     for seen in ("reply lost", "dies before", "dies after", "IpamError", "delete"):
         assert seen in run.stdout

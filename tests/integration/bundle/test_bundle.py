@@ -66,7 +66,7 @@ def project(memory: Path) -> Path:
     """A copy of the sources that a test may change; the fetched libraries are shared."""
     copy = memory / "project"
     copy.mkdir()
-    for name in ("domain", "ports", "adapters", "entrypoints", "packaging"):
+    for name in ("domain", "ports", "usecases", "adapters", "entrypoints", "packaging"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "requirements.lock"):
         shutil.copyfile(ROOT / name, copy / name)

@@ -13,11 +13,11 @@ import pytest
 
 from adapters.linux.clock import SystemClock
 from adapters.sqlite.datastore import SqliteDatastore
-from domain.usecases.initialise_cluster import Wish, initialise_cluster
+from usecases.initialise_cluster import Wish, initialise_cluster
 
 ROOT = Path(__file__).resolve().parents[3]
-OWN = ("domain", "ports", "adapters", "entrypoints")
-TRANSPORT = "adapters.linux.netlink_pyroute2"
+OWN = ("domain", "ports", "usecases", "adapters", "entrypoints")
+TRANSPORT = "adapters.linux.netlink.on_pyroute2"
 BUDGET = {
     *("__future__", "_json", "os", "os.path", "posixpath", "genericpath", "stat", "_stat", "_collections_abc"),
     *("errno", "fcntl", "gc", "select", "_ctypes", "_socket", "_sqlite3", "_functools", "atexit"),

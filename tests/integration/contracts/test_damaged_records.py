@@ -13,7 +13,7 @@ from adapters.etcdv3.datastore import EtcdDatastore
 from adapters.etcdv3.settings import read_settings
 from adapters.etcdv3.transport_lean import open_lean
 from adapters.sqlite.datastore import SqliteDatastore
-from contracts_damaged_records import Damaged, DamagedRecordsContract, Texts, one_spoil
+from contracts.damaged_records import Damaged, DamagedRecordsContract, Texts, one_spoil
 from services.etcd import EtcdServer, shared_etcd
 
 

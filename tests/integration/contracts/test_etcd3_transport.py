@@ -13,11 +13,11 @@ import pytest
 from adapters.etcdv3.endpoint import parse_endpoints
 from adapters.etcdv3.load_etcd3 import load_etcd3
 from adapters.etcdv3.transport import Tls, TransportError
-from adapters.linux.signals import Withheld
-from contracts_etcd_transport import ANY, EtcdTransportContract
-from http2_peer import CONTINUATION, HEADERS, frame, settings
+from adapters.linux.process.signals import Withheld
+from contracts.etcd_transport import ANY, EtcdTransportContract
 from integration.contracts.test_lean_etcd_transport import hostile
 from services.etcd import Etcd
+from services.http2_peer import CONTINUATION, HEADERS, frame, settings
 from services.tcp_proxy import BlackHole, TcpProxy
 
 

@@ -10,8 +10,8 @@ from adapters.etcdv3.datastore import EtcdDatastore
 from adapters.etcdv3.load_etcd3 import load_etcd3
 from adapters.etcdv3.settings import read_settings
 from adapters.etcdv3.transport_lean import open_lean
-from adapters.linux.signals import Withheld
-from contracts_datastore import SOON, DatastoreContract
+from adapters.linux.process.signals import Withheld
+from contracts.datastore import SOON, DatastoreContract
 from domain.ipam.handle import Handle
 from ports.datastore import HandleKey
 from ports.errors import Conflict, Missing

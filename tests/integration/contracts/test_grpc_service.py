@@ -23,13 +23,13 @@ from adapters.grpc.transport_grpcio import GrpcioTransport
 from adapters.grpc.transport_lean import LeanTransport
 from adapters.linux.clock import SystemClock
 from adapters.linux.namespaces import is_own_namespace
-from adapters.linux.signals import Withheld
+from adapters.linux.process.signals import Withheld
 from adapters.memory.log import RecordingLog
-from dataplane_service import MAC, ROOT, DataplaneService
 from domain.ipam.address import Cidr
 from domain.workload.attachment import Attachment
 from ports.dataplane import Connected
 from ports.errors import Expired, Refused, Unavailable
+from services.dataplane_service import MAC, ROOT, DataplaneService
 
 V4, V6 = Cidr.parse("10.0.0.9/26"), Cidr.parse("fd00::9/122")
 ATTACHMENT = Attachment("/run/netns/n", "eth0", "cali1", (V4, V6), (Cidr.parse("0.0.0.0/0"),), mtu=1450)
@@ -69,7 +69,7 @@ class OverGrpcio:
 
     loading = (
         "from adapters.grpc.transport_grpcio import GrpcioTransport\n"
-        "from adapters.linux.signals import Withheld\n"
+        "from adapters.linux.process.signals import Withheld\n"
         "transport = GrpcioTransport(target, Withheld)"
     )
 

@@ -7,19 +7,19 @@ import pytest
 from adapters.linux.clock import SystemClock
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
-from contracts_ipam_assign import AutoAssignContract
-from contracts_ipam_ensure_block import EnsureBlockContract
-from contracts_ipam_library import AffinityContract, AttributesContract, ReleaseContract, SettingsContract
-from contracts_ipam_limits import AssignIpContract, BorrowingContract, HandleLimitContract
-from contracts_ipam_owners import OwnerAttributesContract
-from contracts_ipam_pools import PoolsContract
-from contracts_ipam_promotion import PromotionContract
-from contracts_ipam_races import RaceContract
-from contracts_ipam_windows import HostReservationContract, WindowsContract
-from domain.usecases.steps.work import Work
-from ipam_library import in_threads
-from kubernetes_world import Administered, open_to
+from contracts.ipam_assign import AutoAssignContract
+from contracts.ipam_ensure_block import EnsureBlockContract
+from contracts.ipam_library import AffinityContract, AttributesContract, ReleaseContract, SettingsContract
+from contracts.ipam_limits import AssignIpContract, BorrowingContract, HandleLimitContract
+from contracts.ipam_owners import OwnerAttributesContract
+from contracts.ipam_pools import PoolsContract
+from contracts.ipam_promotion import PromotionContract
+from contracts.ipam_races import RaceContract
+from contracts.ipam_windows import HostReservationContract, WindowsContract
 from ports.errors import Refused
+from usecases.ipam.work import Work
+from worlds.ipam_library import in_threads
+from worlds.kubernetes_world import Administered, open_to
 
 
 @pytest.fixture(scope="module", params=["v1", "v3"])

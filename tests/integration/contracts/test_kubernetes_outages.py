@@ -12,10 +12,10 @@ from adapters.kubernetes.datastore import KubernetesDatastore
 from adapters.linux.clock import SystemClock
 from domain.ipam.address import Cidr
 from domain.ipam.handle import Handle
-from kubernetes_world import open_to
 from ports.datastore import HandleKey, Handles, IPPools
 from ports.errors import Expired, Unauthorized, Unavailable
 from services.apiserver import ApiServer
+from worlds.kubernetes_world import open_to
 
 KEY = HandleKey("net1.c1")
 ONE = Handle({Cidr.parse("10.0.0.64/30"): 1})

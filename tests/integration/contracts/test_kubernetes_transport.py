@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
-from adapters.kubernetes.server import parse_proxy
-from adapters.kubernetes.transport import Request, TransportError
-from contracts_kubernetes_certificates import CertificatesContract, mutual
-from contracts_kubernetes_real_server import RealServerContract
-from contracts_kubernetes_transport import GET, KubernetesTransportContract, echoed, failure
+from adapters.kubernetes.transport.seam import Request, TransportError
+from adapters.kubernetes.transport.server import parse_proxy
+from contracts.kubernetes_certificates import CertificatesContract, mutual
+from contracts.kubernetes_real_server import RealServerContract
+from contracts.kubernetes_transport import GET, KubernetesTransportContract, echoed, failure
 from services.apiserver import ApiServer
 from services.etcd import Authority
 from services.http_stub import HttpStub
@@ -59,11 +59,11 @@ import sys
 before = set(sys.modules)
 sys.path.insert(0, {root!r})
 import time
-from adapters.kubernetes.open_transport import open_transport
-from adapters.kubernetes.outside import Outside
-from adapters.kubernetes.settings import read_datastore_settings
-from adapters.kubernetes.server import parse_proxy
-from adapters.kubernetes.transport import Request, TransportError
+from adapters.kubernetes.transport.open_transport import open_transport
+from adapters.kubernetes.credentials.outside import Outside
+from adapters.kubernetes.credentials.settings import read_datastore_settings
+from adapters.kubernetes.transport.server import parse_proxy
+from adapters.kubernetes.transport.seam import Request, TransportError
 outside = Outside({{}}, time.time_ns, time.sleep, lambda program, seconds: (1, b""))
 settings = read_datastore_settings(lambda name: {config!r} if name == "KUBECONFIG" else "", outside)
 transport = open_transport(settings, lambda: settings, outside, library=False)
@@ -78,7 +78,7 @@ LOADED = {
     *(f"adapters.kubernetes.{name}" for name in ("open_transport", "outside", "settings", "kubeconfig", "fields")),
     *(f"adapters.kubernetes.{name}" for name in ("yaml_subset", "yaml_scalars", "server", "proxies", "tokens")),
     *(f"adapters.kubernetes.{name}" for name in ("transport", "renewing", "pace", "transport_lean", "connecting")),
-    "adapters.kubernetes.http11",
+    "adapters.kubernetes.transport.http11",
     *(f"adapters.wire.{name}" for name in ("faults", "sockets", "waiting", "tls")),
     *("domain.value", "domain.json_text", "domain.moment", "domain.ipam.address"),
     *("ports.errors", "ports.cluster"),

@@ -23,9 +23,21 @@ from adapters.etcdv3.transport import (
     TransportError,
 )
 from adapters.etcdv3.transport_lean import open_lean
-from contracts_etcd_transport import ANY, EtcdTransportContract, failure
-from http2_peer import CONTINUATION, DATA, GOAWAY, HEADERS, PING, SETTINGS, answer, frame, headers, number, settings
+from contracts.etcd_transport import ANY, EtcdTransportContract, failure
 from services.etcd import Etcd
+from services.http2_peer import (
+    CONTINUATION,
+    DATA,
+    GOAWAY,
+    HEADERS,
+    PING,
+    SETTINGS,
+    answer,
+    frame,
+    headers,
+    number,
+    settings,
+)
 from services.request_proxy import RequestProxy
 from services.tcp_proxy import BlackHole, TcpProxy
 

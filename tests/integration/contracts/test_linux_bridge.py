@@ -10,11 +10,11 @@ import pytest
 
 from adapters.linux.bridges import LinuxBridges
 from adapters.linux.clock import SystemClock
-from adapters.linux.firewall import LinuxFirewall
+from adapters.linux.filter.firewall import LinuxFirewall
 from adapters.linux.namespaces import Inside
-from adapters.linux.netlink_transports import load_lean_bridge, load_pyroute2_bridge
+from adapters.linux.netlink.transports import load_lean_bridge, load_pyroute2_bridge
 from adapters.memory.log import RecordingLog
-from contracts_bridge import BridgesContract, FirewallContract
+from contracts.bridge import BridgesContract, FirewallContract
 from integration.plugin.kernel import Namespace
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from contracts_dataplane import DataplaneContract
-from linux_world import TRANSPORTS, LinuxWorld
+from contracts.dataplane import DataplaneContract
+from worlds.linux_world import TRANSPORTS, LinuxWorld
 
 
 class TestLinuxDataplane(DataplaneContract):

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from adapters.linux import child_process
 from adapters.linux.clock import SystemClock
-from adapters.linux.plugin_exec import ExecutedIpamPlugin
+from adapters.linux.process import child as child_process
+from adapters.linux.process.plugin_exec import ExecutedIpamPlugin
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
-from contracts_ipam_plugin import RESULT, IpamPluginContract, PluginWorld
+from contracts.ipam_plugin import RESULT, IpamPluginContract, PluginWorld
 from domain.cni.result import Result, result_text
 from ports.errors import Expired, Refused
 
@@ -258,7 +258,7 @@ import os, signal, sys
 sys.path.insert(0, {root!r})
 {before}
 from adapters.linux.clock import SystemClock
-from adapters.linux.plugin_exec import ExecutedIpamPlugin
+from adapters.linux.process.plugin_exec import ExecutedIpamPlugin
 from domain.cni.netconf import IpamSettings, NetConf
 from domain.cni.request import Request
 from ports.ipam_plugin import IpamCall
@@ -442,8 +442,9 @@ def test_the_umask_does_not_matter(driver: Driver, umask: int) -> None:
 def test_loading_the_adapter_does_not_load_slow_modules() -> None:
     program = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
-        "import adapters.linux.plugin_exec, adapters.linux.lock_file, adapters.linux.node_files, adapters.linux.clock\n"
-        "import adapters.linux.readiness_http, adapters.linux.own_program, adapters.linux.cluster_absent\n"
+        "import adapters.linux.process.plugin_exec, adapters.linux.lock_file\n"
+        "import adapters.linux.node_files, adapters.linux.clock\n"
+        "import adapters.linux.readiness_http, adapters.linux.process.own_program, adapters.linux.cluster_absent\n"
         "print(*sorted(sys.modules))\n"
     )
     loaded = subprocess.run([sys.executable, "-ISBc", program], capture_output=True, text=True, check=True).stdout

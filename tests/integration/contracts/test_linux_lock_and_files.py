@@ -21,10 +21,10 @@ from adapters.linux.cluster_absent import AbsentCluster
 from adapters.linux.lock_file import DEFAULT_PATH, LockFile
 from adapters.linux.node_files import NodeFiles
 from adapters.memory.log import RecordingLog
-from contracts_clock import ClockContract
-from contracts_cluster import AbsentClusterContract
-from contracts_lock import LockContract
-from contracts_node import NodeContract
+from contracts.clock import ClockContract
+from contracts.cluster import AbsentClusterContract
+from contracts.lock import LockContract
+from contracts.node import NodeContract
 from ports.errors import BadConfiguration, Missing, Refused, Unavailable
 
 ROOT = Path(__file__).parents[3]

@@ -17,7 +17,7 @@ import pytest
 from adapters.linux.clock import SystemClock
 from adapters.linux.readiness_http import HttpReadiness
 from adapters.memory.clock import MemoryClock
-from contracts_readiness import ReadinessContract
+from contracts.readiness import ReadinessContract
 from ports.errors import Expired
 
 

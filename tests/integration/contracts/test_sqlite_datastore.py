@@ -23,7 +23,7 @@ from adapters.memory.log import RecordingLog
 from adapters.records.bad_record import BadRecord
 from adapters.sqlite.database import uuid4
 from adapters.sqlite.datastore import SqliteDatastore
-from contracts_datastore import SOON, DatastoreContract
+from contracts.datastore import SOON, DatastoreContract
 from domain.cluster import Node
 from domain.ipam.address import Cidr
 from domain.ipam.handle import Handle

@@ -27,7 +27,7 @@ def executable() -> Path:
         pytest.fail("these tests make network namespaces and need root")
     folder = Path(os.environ.get("TORTIE_BIN") or ROOT / "dist" / f"linux-{ARCHITECTURE}")
     if not (folder / "calico").exists():
-        subprocess.run([sys.executable, ROOT / "packaging" / "dist.py", folder], check=True)
+        subprocess.run([sys.executable, ROOT / "packaging" / "executable" / "dist.py", folder], check=True)
     assert (folder / "calico").read_bytes().startswith(b"\x7fELF"), f"{folder} has no self-contained executable"
     return folder
 

@@ -1,4 +1,4 @@
-/* Stress for packaging/memory.c, which is compiled into it: threads allocate, resize, pass on and free blocks at once.
+/* Stress for packaging/executable/memory.c, which is compiled into it: threads allocate, resize, pass on and free blocks at once.
 
    memory_stress THREADS ROUNDS
 

@@ -1,4 +1,4 @@
-"""The self-contained executable's own memory (packaging/memory.c): right under threads, and bounded.
+"""The self-contained executable's own memory (packaging/executable/memory.c): right under threads, and bounded.
 
 The file is compiled for this machine with a program that stresses it (memory_stress.c), under a stand-in for the
 interpreter's header. The program itself checks contents, alignment, and children of a process with threads.
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-PACKAGING = HERE.parents[2] / "packaging"
+PACKAGING = HERE.parents[2] / "packaging" / "executable"
 INTERPRETER = """
 #include <stddef.h>
 typedef struct {

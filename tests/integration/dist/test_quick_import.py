@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-PACKAGING = Path(__file__).resolve().parents[3] / "packaging"
+PACKAGING = Path(__file__).resolve().parents[3] / "packaging" / "executable"
 
 MAIN = """
 import sys

@@ -329,7 +329,7 @@ def test_a_datastore_works_through_srv_records(clean, clock, tmp_path):
     from adapters.etcdv3.load_etcd3 import load_etcd3
     from adapters.etcdv3.settings import EtcdSettings
     from adapters.etcdv3.transport import Tls
-    from adapters.linux.signals import Withheld
+    from adapters.linux.process.signals import Withheld
 
     with NameServer({PLAIN: [(0, 0, clean.port, "localhost")]}) as names:
         path = names.resolv_conf(tmp_path)

@@ -18,13 +18,13 @@ from adapters.memory.clock import MemoryClock
 from adapters.memory.datastore import MemoryDatastore
 from adapters.memory.log import RecordingLog
 from domain.ipam.inventory import INFO
-from domain.usecases.check_ipam import check_ipam
-from domain.usecases.steps.work import Work
 from integration.plugin.host import Answer, Container, Host
 from integration.plugin.store import EtcdRecords, cluster_records
 from ports.deadline import Deadline
 from services.etcd import Etcd
 from services.request_proxy import RequestProxy
+from usecases.check_ipam import check_ipam
+from usecases.ipam.work import Work
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -22,8 +22,6 @@ from adapters.kubernetes.datastore import KubernetesDatastore
 from adapters.linux.clock import SystemClock
 from adapters.memory.log import RecordingLog
 from domain.ipam.owner_update import Pod
-from domain.usecases.steps.promote_owner import promote_owner
-from domain.usecases.steps.work import Work
 from integration.plugin.host import Answer
 from integration.plugin.kernel import NUMBERS, Namespace
 from integration.plugin.kubernetes_store import KubernetesRecords, Served
@@ -33,6 +31,8 @@ from services.cluster import pods
 from services.custom_resources import GROUPS, kinds
 from services.etcd import EtcdServer
 from services.kube_client import Object
+from usecases.ipam.promote_owner import promote_owner
+from usecases.ipam.work import Work
 
 SPACE, MACHINE = "test-kubevirt", "test-vm"
 POOLS = ("192.168.0.0/16", "fd80:24e2:f998:72d6::/64")

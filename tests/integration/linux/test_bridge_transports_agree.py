@@ -7,12 +7,12 @@ import time
 import pytest
 
 from adapters.linux.kernel import Kernel
-from adapters.linux.netlink import KernelError, PairRequest, unsupported
-from adapters.linux.netlink_bridge import PortVlan, RouteRequest
-from adapters.linux.netlink_transports import load_lean_bridge, load_pyroute2_bridge
+from adapters.linux.netlink.bridge_seam import PortVlan, RouteRequest
+from adapters.linux.netlink.seam import KernelError, PairRequest, unsupported
+from adapters.linux.netlink.transports import load_lean_bridge, load_pyroute2_bridge
 from domain.ipam.address import Address, Cidr
 from domain.workload.steps import POD
-from linux_world import LinuxWorld
+from worlds.linux_world import LinuxWorld
 
 TRANSPORTS = {"lean": load_lean_bridge, "library": load_pyroute2_bridge}
 CHANCE = (

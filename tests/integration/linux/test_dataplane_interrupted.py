@@ -10,13 +10,13 @@ import pytest
 
 from adapters.linux.bridges import LinuxBridges
 from adapters.linux.dataplane import LinuxDataplane
-from adapters.linux.netlink import Unanswered
-from adapters.linux.netlink_pyroute2 import Pyroute2Netlink
-from adapters.linux.netlink_transports import load_lean_bridge, load_pyroute2_bridge
-from contracts_dataplane import HOST, V4, V6
+from adapters.linux.netlink.on_pyroute2 import Pyroute2Netlink
+from adapters.linux.netlink.seam import Unanswered
+from adapters.linux.netlink.transports import load_lean_bridge, load_pyroute2_bridge
+from contracts.dataplane import HOST, V4, V6
 from domain.workload.steps import POD, Device
-from linux_world import TRANSPORTS, LinuxWorld
 from ports.errors import Refused
+from worlds.linux_world import TRANSPORTS, LinuxWorld
 
 BRIDGE_TRANSPORTS = {"lean": load_lean_bridge, "library": load_pyroute2_bridge}
 

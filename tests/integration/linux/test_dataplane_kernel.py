@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts_dataplane import HOST, V4, V6
+from contracts.dataplane import HOST, V4, V6
 from domain.ipam.address import Cidr
-from linux_world import TRANSPORTS, LinuxWorld
 from ports.errors import Refused
+from worlds.linux_world import TRANSPORTS, LinuxWorld
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = ROOT / "tests" / "golden"
@@ -151,7 +151,7 @@ CONNECT_ONCE = textwrap.dedent(
     """
     import json, sys
     from pathlib import Path
-    from linux_world import TRANSPORTS, LinuxWorld
+    from worlds.linux_world import TRANSPORTS, LinuxWorld
     from domain.ipam.address import Cidr
     netns, name, *addresses = sys.argv[1:]
     world = LinuxWorld(Path("."))

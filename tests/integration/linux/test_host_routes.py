@@ -10,7 +10,7 @@ import pytest
 from adapters.linux.host_routes import host_routes, interface_of
 from adapters.linux.namespaces import Inside, open_namespace
 from domain.ipam.address import Address
-from linux_world import LinuxWorld
+from worlds.linux_world import LinuxWorld
 
 
 @pytest.fixture

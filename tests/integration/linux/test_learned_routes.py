@@ -14,7 +14,7 @@ from adapters.linux.bridges import LinuxBridges
 from adapters.linux.clock import SystemClock
 from adapters.linux.dataplane import LinuxDataplane
 from adapters.linux.namespaces import Inside
-from adapters.linux.netlink_transports import load_lean, load_lean_bridge, load_pyroute2, load_pyroute2_bridge
+from adapters.linux.netlink.transports import load_lean, load_lean_bridge, load_pyroute2, load_pyroute2_bridge
 from adapters.memory.log import RecordingLog
 from domain.bridge.conf import read_bridge_conf
 from domain.bridge.plan import bridge_plan, gateway_plan

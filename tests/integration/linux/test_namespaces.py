@@ -21,13 +21,13 @@ from adapters.linux.namespaces import (
     is_own_namespace,
     open_namespace,
 )
-from adapters.linux.netlink import KernelError
-from adapters.linux.netlink_lean import LeanNetlink
+from adapters.linux.netlink.lean import LeanNetlink
+from adapters.linux.netlink.seam import KernelError
 from adapters.linux.sysctl import write_sysctl
 from adapters.memory.log import RecordingLog
-from contracts_dataplane import V4
-from linux_world import TRANSPORTS, LinuxWorld
+from contracts.dataplane import V4
 from ports.errors import Refused
+from worlds.linux_world import TRANSPORTS, LinuxWorld
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import struct
 
 from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
 
-from adapters.linux.netlink import PairRequest
-from adapters.linux.netlink_pyroute2 import pair_fields
+from adapters.linux.netlink.on_pyroute2 import pair_fields
+from adapters.linux.netlink.seam import PairRequest
 
 IFLA_LINKINFO, INFO_KIND, INFO_DATA = 18, 1, 2
 PEER_INFO, POLICY, PEER_POLICY, MODE, SCRUB, PEER_SCRUB = 1, 3, 4, 5, 6, 7

@@ -9,7 +9,7 @@ import pytest
 from adapters.linux.namespaces import Inside, open_namespace
 from adapters.linux.own_addresses import own_addresses
 from domain.ipam.address import Address
-from linux_world import LinuxWorld
+from worlds.linux_world import LinuxWorld
 
 
 @pytest.fixture

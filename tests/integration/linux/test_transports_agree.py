@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from adapters.linux.kernel import Kernel
-from adapters.linux.netlink import KernelError, PairRequest
-from adapters.linux.netlink_transports import load_lean, load_pyroute2
-from contracts_dataplane import DEFAULTS, GATEWAY_V6, HOST, V4, V6
+from adapters.linux.netlink.seam import KernelError, PairRequest
+from adapters.linux.netlink.transports import load_lean, load_pyroute2
+from contracts.dataplane import DEFAULTS, GATEWAY_V6, HOST, V4, V6
 from domain.ipam.address import Address, Cidr
 from domain.workload.steps import POD
-from linux_world import TRANSPORTS, LinuxWorld
 from ports.errors import PortError
+from worlds.linux_world import TRANSPORTS, LinuxWorld
 
 MAC = "02:00:00:00:00:07"
 CHANCE = ("ifindex", "link_index", "link_netnsid", "link", "tentative")  # numbers of this run, and haste

@@ -16,10 +16,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from integration.plugin.store import IPAM, V3, Records
-from kubernetes_world import Shared
 from services.custom_resources import GROUPS, kinds
 from services.kube_client import Object
 from services.kubernetes_server import KubernetesServer
+from worlds.kubernetes_world import Shared
 
 MANIFEST = Path(__file__).resolve().parents[3] / "manifests" / "rbac.yaml"
 ACCOUNT = ("kube-system", "calico-cni-plugin")

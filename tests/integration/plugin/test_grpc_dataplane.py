@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from dataplane_service import MAC, DataplaneService
 from integration.plugin.host import Container, Host
 from integration.plugin.store import NODE, cluster_records
+from services.dataplane_service import MAC, DataplaneService
 
 NUMBERS = itertools.count()
 ABSENT = "unix:///tmp/xxxx-nonexistent-dont-create-this-please.sock"

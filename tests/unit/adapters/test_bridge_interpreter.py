@@ -11,8 +11,8 @@ from errno import EEXIST, EINVAL, EOPNOTSUPP, EPERM
 import pytest
 
 from adapters.linux.bridge_interpreter import BridgeInterpreter
-from adapters.linux.netlink import KernelError
-from adapters.linux.netlink_bridge import BridgeNetlink, KernelAddress, KernelPort, PortVlan
+from adapters.linux.netlink.bridge_seam import BridgeNetlink, KernelAddress, KernelPort, PortVlan
+from adapters.linux.netlink.seam import KernelError
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
 from domain.bridge.steps import (

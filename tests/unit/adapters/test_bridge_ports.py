@@ -18,7 +18,7 @@ from adapters.memory.bridges import MemoryBridges
 from adapters.memory.clock import MemoryClock
 from adapters.memory.firewall import MemoryFirewall
 from adapters.memory.log import RecordingLog
-from contracts_bridge import C1, V4, AddressFilesContract, AttachmentsContract, BridgesContract, FirewallContract
+from contracts.bridge import C1, V4, AddressFilesContract, AttachmentsContract, BridgesContract, FirewallContract
 from domain.bridge.attachment import BridgeAttachment
 from domain.bridge.conf import AttachmentId
 from ports.errors import Unavailable

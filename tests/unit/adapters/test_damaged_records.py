@@ -8,9 +8,9 @@ from copy import deepcopy
 import pytest
 
 from adapters.memory.datastore import MemoryDatastore
-from contracts_damaged_records import Damaged, DamagedRecordsContract, Texts, every_spoil, some_spoils
-from fake_apiserver import FakeApiserver
-from kubernetes_world import Administered
+from contracts.damaged_records import Damaged, DamagedRecordsContract, Texts, every_spoil, some_spoils
+from services.fake_apiserver import FakeApiserver
+from worlds.kubernetes_world import Administered
 
 
 class DictTexts(Texts):

@@ -8,7 +8,15 @@ import pytest
 
 from adapters.linux.errno_text import go_text
 from adapters.linux.interpreter import Interpreter
-from adapters.linux.netlink import KernelError, KernelLink, KernelRoute, LinkMissing, Netlink, Unanswered, unsupported
+from adapters.linux.netlink.seam import (
+    KernelError,
+    KernelLink,
+    KernelRoute,
+    LinkMissing,
+    Netlink,
+    Unanswered,
+    unsupported,
+)
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
 from domain.ipam.address import Address, Cidr

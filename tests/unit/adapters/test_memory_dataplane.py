@@ -7,7 +7,7 @@ import pytest
 from adapters.memory.clock import MemoryClock
 from adapters.memory.dataplane import MemoryDataplane
 from adapters.memory.log import RecordingLog
-from contracts_dataplane import HOST, V4, V6, DataplaneContract, World
+from contracts.dataplane import HOST, V4, V6, DataplaneContract, World
 from domain.ipam.address import Cidr
 from domain.workload.plan import plan_for
 from domain.workload.steps import AddAddress, CreatePair, WriteSysctl

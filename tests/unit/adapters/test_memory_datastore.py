@@ -6,12 +6,12 @@ import pytest
 
 from adapters.memory.clock import MemoryClock
 from adapters.memory.datastore import MemoryDatastore
-from contracts_datastore import HOST_A, SOON, V4_BLOCK, DatastoreContract
+from contracts.datastore import HOST_A, SOON, V4_BLOCK, DatastoreContract
 from domain.ipam.affinity import Affinity
 from domain.ipam.handle import Handle
 from ports.datastore import AffinityKey, HandleKey, Handles
 from ports.errors import Conflict, Unavailable
-from remembering_datastore import RememberingDatastore
+from worlds.remembering_datastore import RememberingDatastore
 
 KEY = HandleKey("h")
 

@@ -13,13 +13,13 @@ from adapters.memory.lock import MemoryLock
 from adapters.memory.log import RecordingLog
 from adapters.memory.node import MemoryNode
 from adapters.memory.readiness import MemoryReadiness
-from contracts_clock import ClockContract
-from contracts_cluster import AbsentClusterContract, ClusterContract
-from contracts_ipam_plugin import RESULT, IpamPluginContract, PluginWorld
-from contracts_lock import LockContract
-from contracts_log import LogContract
-from contracts_node import NodeContract
-from contracts_readiness import ReadinessContract
+from contracts.clock import ClockContract
+from contracts.cluster import AbsentClusterContract, ClusterContract
+from contracts.ipam_plugin import RESULT, IpamPluginContract, PluginWorld
+from contracts.lock import LockContract
+from contracts.log import LogContract
+from contracts.node import NodeContract
+from contracts.readiness import ReadinessContract
 from domain.cni.result import Result
 from ports.errors import Expired, Refused, Unavailable
 

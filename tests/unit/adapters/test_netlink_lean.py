@@ -8,10 +8,10 @@ from socket import AF_UNIX, SOCK_SEQPACKET, socketpair
 
 import pytest
 
-from adapters.linux.netlink import KernelError, KernelLink, PairRequest, Unanswered
-from adapters.linux.netlink_bridge import RouteRequest
-from adapters.linux.netlink_bridge_lean import LeanBridgeNetlink
-from adapters.linux.netlink_messages import DONE, ERROR, Request, answers, attribute, envelope, text_attribute, u32
+from adapters.linux.netlink.bridge_lean import LeanBridgeNetlink
+from adapters.linux.netlink.bridge_seam import RouteRequest
+from adapters.linux.netlink.messages import DONE, ERROR, Request, answers, attribute, envelope, text_attribute, u32
+from adapters.linux.netlink.seam import KernelError, KernelLink, PairRequest, Unanswered
 from domain.ipam.address import Cidr
 
 MULTI, INTERRUPTED = 0x2, 0x10

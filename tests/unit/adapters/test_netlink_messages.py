@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.linux.netlink_messages import (
+from adapters.linux.netlink.messages import (
     ACK,
     DONE,
     ERROR,

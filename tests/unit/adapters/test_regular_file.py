@@ -9,8 +9,8 @@ import pytest
 
 from adapters.etcdv3.discovery import name_servers
 from adapters.etcdv3.settings import read_settings
-from adapters.kubernetes.outside import Outside
-from adapters.kubernetes.settings import read_datastore_settings
+from adapters.kubernetes.credentials.outside import Outside
+from adapters.kubernetes.credentials.settings import read_datastore_settings
 from adapters.regular_file import LARGEST, read_bounded, read_regular
 from adapters.wire.tls import TlsSettings, make_context
 from ports.errors import BadConfiguration, Unavailable

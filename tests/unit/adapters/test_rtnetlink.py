@@ -10,10 +10,10 @@ from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
 from pyroute2.netlink.rtnl.nsidmsg import nsidmsg
 from pyroute2.netlink.rtnl.rtmsg import rtmsg
 
-from adapters.linux import rtnetlink
-from adapters.linux.netlink import SCOPES, KernelLink, KernelRoute, PairRequest
-from adapters.linux.netlink_messages import Request, attributes, envelope
-from adapters.linux.netlink_pyroute2 import pair_fields
+from adapters.linux.netlink import rtnetlink
+from adapters.linux.netlink.messages import Request, attributes, envelope
+from adapters.linux.netlink.on_pyroute2 import pair_fields
+from adapters.linux.netlink.seam import SCOPES, KernelLink, KernelRoute, PairRequest
 from domain.ipam.address import BITS, Address, Cidr
 
 INDEXES = st.integers(1, (1 << 31) - 1)

@@ -11,9 +11,9 @@ from pyroute2.netlink.rtnl.ifaddrmsg import ifaddrmsg
 from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
 from pyroute2.netlink.rtnl.rtmsg import rtmsg
 
-from adapters.linux import rtnetlink_bridge as messages
-from adapters.linux.netlink_bridge import OPERATIONAL_STATES, KernelAddress, KernelPort, PortVlan, RouteRequest
-from adapters.linux.netlink_messages import Request, all_attributes, attributes, envelope
+from adapters.linux.netlink import rtnetlink_bridge as messages
+from adapters.linux.netlink.bridge_seam import OPERATIONAL_STATES, KernelAddress, KernelPort, PortVlan, RouteRequest
+from adapters.linux.netlink.messages import Request, all_attributes, attributes, envelope
 from domain.ipam.address import BITS, Address, Cidr
 
 INDEXES = st.integers(1, (1 << 31) - 1)

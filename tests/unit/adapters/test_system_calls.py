@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.linux.system_calls import death_signal_setter, filesystem_type, setns
+from adapters.linux.process.system_calls import death_signal_setter, filesystem_type, setns
 
 ROOT = Path(__file__).resolve().parents[3]
 CLONE_NEWNET = 0x40000000
@@ -44,7 +44,7 @@ class BuiltIn:
         raise FileNotFoundError({ENOENT}, "no", path)
 sys.builtin_module_names += ("_tortie_syscalls",)
 sys.modules["_tortie_syscalls"] = BuiltIn()
-from adapters.linux import system_calls
+from adapters.linux.process import system_calls
 import os
 if not hasattr(os, "setns"):
     system_calls.setns(7, 8)
@@ -70,7 +70,7 @@ def test_where_functions_cannot_be_looked_up_nothing_is_tied_and_no_type_known()
 
 def test_loading_ctypes_is_never_needed():
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
-    code += "from adapters.linux.system_calls import *\nfrom adapters.linux import system_calls as s\n"
+    code += "from adapters.linux.process.system_calls import *\nfrom adapters.linux.process import system_calls as s\n"
     code += "s.filesystem_type('/proc'); s.death_signal_setter(9)\ntry: s.setns(-1, 0)\nexcept OSError: pass\n"
     code += "print('ctypes' in sys.modules)"
     done = subprocess.run([sys.executable, "-ISB", "-c", code], capture_output=True, text=True, check=True)

@@ -25,7 +25,7 @@ def test_version_loads_what_reads_a_request_and_nothing_else(name: str) -> None:
     assert foreign(loaded) <= ALWAYS | MACHINE
     own = {module for module in loaded if module.partition(".")[0] in OWN} - {"adapters.linux"}
     own -= {"adapters.linux.spare_memory"}
-    assert not {module for module in own if module.startswith(("adapters.", "domain.bridge", "domain.usecases"))}
+    assert not {module for module in own if module.startswith(("adapters.", "domain.bridge", "usecases"))}
 
 
 @pytest.mark.parametrize("verb", ["ADD", "DEL", "CHECK", "GC", "STATUS"])

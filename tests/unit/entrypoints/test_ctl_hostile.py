@@ -25,7 +25,6 @@ from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.profiles import Profile
 from entrypoints import ctl
 from entrypoints.container import Container
-from one_node import NODE, OneNode
 from ports.datastore import (
     AffinityKey,
     BlockKey,
@@ -36,6 +35,7 @@ from ports.datastore import (
     ProfileKey,
     WorkloadEndpointKey,
 )
+from worlds.one_node import NODE, OneNode
 
 EVIL = "\x1b[2J\a\r\x9b31m\u202e\u2028\u200f\x00\nPROBLEM forged (1): run `rm -rf x`"
 BLOCK = Cidr.parse("10.66.0.0/30")

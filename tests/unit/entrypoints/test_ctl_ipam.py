@@ -19,7 +19,6 @@ from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint
 from entrypoints import ctl
 from entrypoints.container import Container
-from one_node import NODE, OneNode
 from ports.datastore import (
     AllocationConfigKey,
     BlockKey,
@@ -29,6 +28,7 @@ from ports.datastore import (
     WorkloadEndpointKey,
 )
 from ports.errors import Refused
+from worlds.one_node import NODE, OneNode
 
 B0, B1 = "10.244.0.0/26", "10.244.0.64/26"
 HEX = "0" * 63

@@ -8,7 +8,7 @@ import pytest
 
 from entrypoints import ctl
 from entrypoints.container import Container
-from machine_world import MachineWorld
+from worlds.machine_world import MachineWorld
 
 
 @pytest.fixture

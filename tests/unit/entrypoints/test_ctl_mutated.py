@@ -19,9 +19,9 @@ from domain.resource import Metadata
 from domain.workload.profiles import Profile
 from entrypoints import ctl
 from entrypoints.container import Container
-from one_node import NODE, OneNode
 from ports.datastore import AllocationConfigKey, IPAMConfigurationKey, IPReservationKey, ProfileKey
 from strategies import json_values
+from worlds.one_node import NODE, OneNode
 
 IPAM = "/calico/ipam/v2/"
 KINDS = ("ippools", "nodes", "wep", "profiles", "ipreservations", "clusterinformations", "ipamconfigurations")

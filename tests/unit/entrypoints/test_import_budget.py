@@ -16,7 +16,7 @@ import pytest
 
 from adapters.linux.clock import SystemClock
 from adapters.sqlite.datastore import SqliteDatastore
-from domain.usecases.initialise_cluster import Wish, initialise_cluster
+from usecases.initialise_cluster import Wish, initialise_cluster
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -52,14 +52,14 @@ NEVER = {
     *("struct", "subprocess", "tempfile", "textwrap", "threading", "traceback", "typing", "urllib", "uuid", "warnings"),
 }
 LIBRARY_TRANSPORTS = {
-    *("adapters.linux.netlink_pyroute2", "adapters.linux.netlink_bridge_pyroute2"),
+    *("adapters.linux.netlink.on_pyroute2", "adapters.linux.netlink.bridge_pyroute2"),
     *("adapters.etcdv3.transport_etcd3", "adapters.etcdv3.race_etcd3"),
     *("adapters.etcdv3.etcdrpc", "adapters.etcdv3.etcd_api_pb2"),
-    *("adapters.kubernetes.transport_kubernetes", "adapters.kubernetes.timed_pools"),
-    "adapters.kubernetes.whole_yaml",  # for a kubeconfig that no tool has written
+    *("adapters.kubernetes.transport.on_kubernetes", "adapters.kubernetes.transport.timed_pools"),
+    "adapters.kubernetes.credentials.whole_yaml",  # for a kubeconfig that no tool has written
     *("adapters.grpc.messages", "adapters.grpc.cni_dataplane_pb2"),  # google.protobuf; the first call imports grpc
 }
-OWN = ("domain", "ports", "adapters", "entrypoints")
+OWN = ("domain", "ports", "usecases", "adapters", "entrypoints")
 OPERATOR = ("entrypoints.ctl", "entrypoints.container")  # the `tortie` command, not a plugin
 
 

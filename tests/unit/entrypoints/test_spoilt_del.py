@@ -21,10 +21,10 @@ from domain.cni.result import Result, ResultIp
 from domain.ipam.address import Cidr
 from domain.workload.pod import Pod
 from entrypoints import calico, calico_ipam, wiring
-from one_node import NODE, OneNode, netns
 from ports.datastore import Datastore
 from ports.runtime import Runtime
 from spoiling import Path, Spoilt, spoilt_args, spoilt_documents, with_member
+from worlds.one_node import NODE, OneNode, netns
 
 Main = Callable[..., int]
 

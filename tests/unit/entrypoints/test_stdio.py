@@ -14,7 +14,7 @@ import pytest
 
 from adapters.linux import spare_memory
 from adapters.linux.interpreter import StepFailed
-from adapters.linux.netlink import KernelError
+from adapters.linux.netlink.seam import KernelError
 from adapters.memory.clock import MemoryClock
 from descriptors import SIGNALS, replaced, signals_restored, stdin
 from domain.cni.errors import CniError
@@ -22,8 +22,6 @@ from domain.cni.netconf import NetConf
 from domain.cni.request import CniArgs
 from domain.cni.result import BadAddress
 from domain.ipam.errors import IpamError
-from domain.usecases.call import Call
-from domain.usecases.undo import Undo
 from entrypoints.logs import CallLog
 from entrypoints.standard_streams import MOST_STDIN
 from entrypoints.stdio import Plugin, budget, run
@@ -32,6 +30,8 @@ from ports.deadline import Deadline
 from ports.errors import BadConfiguration, Conflict, Expired, Refused, Unavailable
 from ports.log import Log
 from ports.runtime import Runtime
+from usecases.calls.call import Call
+from usecases.calls.undo import Undo
 
 NETCONF = {"cniVersion": "1.0.0", "name": "net1", "policy": {"k8s_auth_token": "planted-token"}}
 ENVIRON = {

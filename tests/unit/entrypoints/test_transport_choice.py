@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.linux.netlink_transports import load_lean, load_pyroute2
+from adapters.linux.netlink.transports import load_lean, load_pyroute2
 from entrypoints import wiring
 from ports.errors import BadConfiguration
 

@@ -1,6 +1,6 @@
 """Whatever a crash leaves, `ipam gc` collects, and `ipam check` then finds nothing (L03, L04; spec: ipam 16).
 
-The schedules are those of tests/simulate.py; the sweep comes after them, or is one of the calls at work.
+The schedules are those of tests/worlds/simulate.py; the sweep comes after them, or is one of the calls at work.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import pytest
 from domain.ipam.audit import is_clean
 from domain.ipam.errors import IpamError
 from domain.ipam.inventory import PROBLEM
-from domain.usecases.check_ipam import check_ipam
-from domain.usecases.collect_ipam import KEPT, Sweep, collect_ipam
-from ipam_world import NODES, World, call_of
 from ports.errors import PortError
-from scheduler import PROCEED, Died, Process, Schedule
-from simulate import CONTAINERS, FATES, FILLERS, VERBS, body_of, settle
+from usecases.check_ipam import check_ipam
+from usecases.collect_ipam import KEPT, Sweep, collect_ipam
+from worlds.ipam_world import NODES, World, call_of
+from worlds.scheduler import PROCEED, Died, Process, Schedule
+from worlds.simulate import CONTAINERS, FATES, FILLERS, VERBS, body_of, settle
 
 RUNS = 8  # a test
 

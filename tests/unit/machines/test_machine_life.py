@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, settings
 
-from machine_life import Life
-from machine_simulate import random_life
+from worlds.machine_life import Life
+from worlds.machine_simulate import random_life
 
 TestLife = Life.TestCase
 TestLife.settings = settings(

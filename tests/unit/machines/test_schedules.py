@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from domain.ipam.affinity import PENDING, PENDING_DELETION
-from ipam_world import NODES, World
-from scheduler import PROCEED
-from simulate import CONTAINERS, FATES, FILLERS, VERBS, require_recovery, run_schedule, settle
+from worlds.ipam_world import NODES, World
+from worlds.scheduler import PROCEED
+from worlds.simulate import CONTAINERS, FATES, FILLERS, VERBS, require_recovery, run_schedule, settle
 
 calls = st.lists(
     st.tuples(st.sampled_from(VERBS), st.sampled_from(CONTAINERS), st.sampled_from(NODES), st.booleans()),

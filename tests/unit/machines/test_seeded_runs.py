@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from seeded_runs import SHARE, Failed, run_seeds
-from simulate import counted_run
+from worlds.seeded_runs import SHARE, Failed, run_seeds
+from worlds.simulate import counted_run
 
 SEEDS = range(5, 5 + 3 * SHARE)
 

@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
-PACKAGING = str(Path(__file__).resolve().parents[3] / "packaging")
+PACKAGING = str(Path(__file__).resolve().parents[3] / "packaging" / "bench")
 BARE = (0.5, 0.4, 0.6)  # milliseconds, milliseconds, MiB
 
 
 @pytest.fixture
 def modules() -> Iterator[Any]:
-    """`bench_results`, with `bench_process` and so on beside it; scripts of that folder import one another by name."""
+    """`results`, with `process` and so on beside it; scripts of that folder import one another by name."""
     sys.path.insert(0, PACKAGING)
     try:
-        import bench_floor
-        import bench_growth
-        import bench_report
-        import bench_results
+        import floor
+        import growth
+        import report
+        import results
 
-        yield {"results": bench_results, "floor": bench_floor, "growth": bench_growth, "report": bench_report}
+        yield {"results": results, "floor": floor, "growth": growth, "report": report}
     finally:
         sys.path.remove(PACKAGING)
 

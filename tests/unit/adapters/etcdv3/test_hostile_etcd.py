@@ -18,15 +18,15 @@ from adapters.wire.protobuf import octets
 from domain.cni.errors import CniError
 from domain.ipam.affinity import HOST, Owner
 from domain.ipam.errors import IpamError
-from domain.usecases.check_ipam import check_ipam
-from domain.usecases.collect_ipam import Sweep, collect_ipam
-from domain.usecases.steps.work import Work
 from entrypoints.stdio import describe
-from fake_etcd import SETTINGS, FakeEtcd
-from one_node import NODE, OneNode, netns
 from ports.datastore import Blocks, IPPools
 from ports.deadline import Deadline
 from ports.errors import PortError, Unavailable
+from services.fake_etcd import SETTINGS, FakeEtcd
+from usecases.check_ipam import check_ipam
+from usecases.collect_ipam import Sweep, collect_ipam
+from usecases.ipam.work import Work
+from worlds.one_node import NODE, OneNode, netns
 
 SOON = Deadline(1000.0)
 MOST_REQUESTS = 400

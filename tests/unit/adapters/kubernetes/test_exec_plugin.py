@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from adapters.kubernetes.kubeconfig import load_kubeconfig
-from adapters.kubernetes.outside import Outside, Program
-from adapters.kubernetes.settings import Settings, read_datastore_settings, with_plugin
+from adapters.kubernetes.credentials.kubeconfig import load_kubeconfig
+from adapters.kubernetes.credentials.outside import Outside, Program
+from adapters.kubernetes.credentials.settings import Settings, read_datastore_settings, with_plugin
 from domain.moment import parse_rfc3339
 from ports.errors import BadConfiguration, PortError, Unavailable
 

@@ -17,24 +17,24 @@ from adapters.kubernetes.answers import Reply, read_answer
 from adapters.kubernetes.api import Api
 from adapters.kubernetes.asked_for import stranger
 from adapters.kubernetes.objects import MOST_PAGES, all_of, read_objects
-from adapters.kubernetes.transport import Answer, Request
+from adapters.kubernetes.transport.seam import Answer, Request
 from adapters.memory.clock import MemoryClock
-from contracts_kubernetes_pods import PODS
+from contracts.kubernetes_pods import PODS
 from domain.cni.errors import CniError
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import HOST, Owner
 from domain.ipam.errors import IpamError
 from domain.ipam.handle import Handle
-from domain.usecases.check_ipam import check_ipam
-from domain.usecases.collect_ipam import Sweep, collect_ipam
-from domain.usecases.steps.work import Work
 from entrypoints.stdio import describe
-from fake_apiserver import FakeApiserver
-from kubernetes_node import KubernetesNode
-from one_node import NODE, netns
 from ports.datastore import Blocks, HandleKey, IPPools
 from ports.deadline import Deadline
 from ports.errors import Expired, PortError, Unavailable
+from services.fake_apiserver import FakeApiserver
+from usecases.check_ipam import check_ipam
+from usecases.collect_ipam import Sweep, collect_ipam
+from usecases.ipam.work import Work
+from worlds.kubernetes_node import KubernetesNode
+from worlds.one_node import NODE, netns
 
 SOON = Deadline(1000.0)
 SERVER = "https://api.test:6443"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.kubernetes.http11 import MOST, CutOff, Garbled, Reader, TooLarge, request_octets
-from adapters.kubernetes.transport import Answer
+from adapters.kubernetes.transport.http11 import MOST, CutOff, Garbled, Reader, TooLarge, request_octets
+from adapters.kubernetes.transport.seam import Answer
 
 
 def reader(*pieces: bytes) -> Reader:

@@ -9,11 +9,11 @@ import pytest
 
 from adapters.kubernetes.answers import Fault, Reply, read_answer
 from adapters.kubernetes.api import FEW_PAUSES, PAUSES, Api, Forbidden
-from adapters.kubernetes.transport import Answer, Oversized, Request, TransportError, Untrusted
+from adapters.kubernetes.transport.seam import Answer, Oversized, Request, TransportError, Untrusted
 from adapters.memory.clock import MemoryClock
-from fake_apiserver import FakeApiserver, Recorded, lost
 from ports.deadline import Deadline
 from ports.errors import BadConfiguration, Expired, Unauthorized, Unavailable
+from services.fake_apiserver import FakeApiserver, Recorded, lost
 
 SOON = Deadline(1000.0)
 SERVER = "Kubernetes API server https://api.test:6443"

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from contracts_kubernetes_pods import PODS
-from kubernetes_node import KubernetesNode
+from contracts.kubernetes_pods import PODS
+from worlds.kubernetes_node import KubernetesNode
 
 ADD, FIRST_ADD, DEL, EMPTYING_DEL = 12, 17, 8, 10
 

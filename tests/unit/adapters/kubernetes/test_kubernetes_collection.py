@@ -6,11 +6,11 @@ from adapters.kubernetes.api import Api
 from adapters.kubernetes.datastore import KubernetesDatastore
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
-from domain.usecases.check_ipam import check_ipam
-from domain.usecases.collect_ipam import DONE, Sweep, collect_ipam
-from domain.usecases.steps.work import Work
-from fake_apiserver import GROUPS, FakeApiserver
 from ports.deadline import Deadline
+from services.fake_apiserver import GROUPS, FakeApiserver
+from usecases.check_ipam import check_ipam
+from usecases.collect_ipam import DONE, Sweep, collect_ipam
+from usecases.ipam.work import Work
 
 ROOT = f"/apis/{GROUPS['v1']}"
 

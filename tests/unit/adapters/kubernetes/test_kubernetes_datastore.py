@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from adapters.memory.clock import MemoryClock
-from contracts_kubernetes_datastore import KubernetesDatastoreContract
-from contracts_kubernetes_pods import DerivedContract, KubernetesClusterContract, PodEndpointContract
-from fake_apiserver import FakeApiserver, Recorded
+from contracts.kubernetes_datastore import KubernetesDatastoreContract
+from contracts.kubernetes_pods import DerivedContract, KubernetesClusterContract, PodEndpointContract
+from services.fake_apiserver import FakeApiserver, Recorded
 
 
 class OnFake:

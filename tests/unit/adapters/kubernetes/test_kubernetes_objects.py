@@ -12,15 +12,14 @@ from adapters.kubernetes.datastore import KubernetesDatastore
 from adapters.kubernetes.groups import Groups
 from adapters.kubernetes.objects import all_of, one, read_objects
 from adapters.kubernetes.refusals import refusal
-from adapters.kubernetes.transport import Answer
+from adapters.kubernetes.transport.seam import Answer
 from adapters.memory.clock import MemoryClock
-from contracts_kubernetes_pods import PODS, WEB, networked, pod_object
+from contracts.kubernetes_pods import PODS, WEB, networked, pod_object
 from domain.cluster import ClusterInformation
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import Affinity, Owner
 from domain.ipam.handle import Handle
 from domain.resource import Metadata
-from fake_apiserver import FakeApiserver, Recorded, lost
 from ports.datastore import (
     Affinities,
     AffinityKey,
@@ -35,6 +34,7 @@ from ports.datastore import (
 )
 from ports.deadline import Deadline
 from ports.errors import AlreadyExists, Conflict, Missing, Refused, Unauthorized, Unavailable
+from services.fake_apiserver import FakeApiserver, Recorded, lost
 
 SOON = Deadline(1000.0)
 V1, V3 = "crd.projectcalico.org/v1", "projectcalico.org/v3"

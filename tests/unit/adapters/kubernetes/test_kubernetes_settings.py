@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from adapters.kubernetes.outside import Outside
-from adapters.kubernetes.settings import Tls, read_datastore_settings, read_pod_settings
+from adapters.kubernetes.credentials.outside import Outside
+from adapters.kubernetes.credentials.settings import Tls, read_datastore_settings, read_pod_settings
 from domain.cni.netconf import KubernetesSettings, NetConf, PolicySettings
 from domain.moment import parse_rfc3339
 from ports.cluster import NOT_CONFIGURED

@@ -10,9 +10,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.kubernetes.kubeconfig import inline_kubeconfig
-from adapters.kubernetes.whole_yaml import first_document
-from adapters.kubernetes.yaml_subset import parse_yaml
+from adapters.kubernetes.credentials.kubeconfig import inline_kubeconfig
+from adapters.kubernetes.credentials.whole_yaml import first_document
+from adapters.kubernetes.credentials.yaml_subset import parse_yaml
 from ports.errors import BadConfiguration
 
 BY_HAND = """\

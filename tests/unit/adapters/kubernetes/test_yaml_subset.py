@@ -7,8 +7,8 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from adapters.kubernetes.yaml_scalars import YamlError
-from adapters.kubernetes.yaml_subset import parse_yaml
+from adapters.kubernetes.credentials.yaml_scalars import YamlError
+from adapters.kubernetes.credentials.yaml_subset import parse_yaml
 
 
 class Oracle(yaml.SafeLoader):

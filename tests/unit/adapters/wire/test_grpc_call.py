@@ -10,7 +10,7 @@ from adapters.wire.faults import Fault
 from adapters.wire.grpc_call import INTERNAL, UNAVAILABLE, UNKNOWN, Channel, StatusFault
 from adapters.wire.hpack import Decoder
 from adapters.wire.waiting import drive
-from http2_peer import (
+from services.http2_peer import (
     DATA,
     END_HEADERS,
     END_STREAM,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adapters.wire.faults import Fault
 from adapters.wire.hpack import Decoder, encode
 from adapters.wire.http2 import CANCEL, REFUSED_STREAM, Http2
-from http2_peer import (
+from services.http2_peer import (
     ACK,
     CONTINUATION,
     DATA,

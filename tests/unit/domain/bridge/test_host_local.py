@@ -14,9 +14,9 @@ from domain.cni.errors import CniError
 from domain.cni.request import parse_address_args
 from domain.cni.result import Dns, ResultRoute
 from domain.ipam.address import Address, Cidr
-from domain.usecases import host_local
 from ports.address_files import Reservation
 from ports.errors import Unavailable
+from usecases import host_local
 
 C1, C2 = AttachmentId("c1", "eth0"), AttachmentId("c2", "eth0")
 DAY = 86_400 * 10**9

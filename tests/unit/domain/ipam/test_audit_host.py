@@ -9,9 +9,9 @@ from domain.ipam.address import Address, Cidr
 from domain.ipam.audit_host import IN_USE
 from domain.ipam.config import AllocationConfig
 from domain.ipam.inventory import PROBLEM, Finding
-from domain.usecases.check_ipam import check_ipam
-from one_node import OneNode
 from ports.datastore import AllocationConfigKey, BlockKey
+from usecases.check_ipam import check_ipam
+from worlds.one_node import OneNode
 
 
 @pytest.fixture

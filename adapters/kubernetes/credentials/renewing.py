@@ -1,0 +1,82 @@
+"""What both transports do alike: keep settings, read them again on request, encode paths, keep the pace.
+
+Invariant: new settings are taken as a whole, or not at all.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from time import monotonic, sleep
+
+from adapters.kubernetes.transport.pace import Pace
+from adapters.kubernetes.transport.seam import Transport, TransportError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from adapters.kubernetes.credentials.settings import Settings
+    from adapters.kubernetes.transport.seam import Answer, Request
+
+USER_AGENT = "tortie"
+_UNRESERVED = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
+
+
+class RenewingTransport(Transport):
+    """`read` gives the settings anew, an exec plugin's answer included. `_open` connects to nothing."""
+
+    def __init__(self, settings: Settings, read: Callable[[], Settings]) -> None:
+        self._read = read
+        self._pace = Pace(settings.qps, settings.burst)
+        self._take(settings)
+
+    def send(self, requests: Sequence[Request], seconds: float) -> list[Answer]:
+        ends = monotonic() + seconds
+        wait = self._pace.wait_for(len(requests), monotonic())
+        if wait > seconds:
+            raise TransportError(f"{self.server}: no turn within the limit of requests", harmless=True, timed_out=True)
+        if wait:
+            sleep(wait)
+        return self._exchange(requests, ends)
+
+    def renew(self) -> bool:
+        settings = self._read()
+        if settings.same_connection(self._settings):
+            return False
+        self.close()
+        self._take(settings)
+        return True
+
+    def _take(self, settings: Settings) -> None:
+        self._settings = settings
+        self.server = str(settings.server)
+        self.credentials = settings.credentials
+        self._headers = (("User-Agent", USER_AGENT), ("Accept", "application/json"), *settings.headers)
+
+    def _target(self, request: Request) -> str:
+        """Path and query as the request line has them."""
+        query = "&".join([f"{_encoded(name)}={_encoded(value)}" for name, value in request.query])
+        return self._settings.server.prefix + request.path + (f"?{query}" if query else "")
+
+    @abstractmethod
+    def _exchange(self, requests: Sequence[Request], ends: float) -> list[Answer]:
+        """Until `ends`, on the monotonic clock."""
+
+
+def seconds_left(server: str, ends: float, *, harmless: bool) -> float:
+    """TransportError when there are none."""
+    left = ends - monotonic()
+    if left <= 0:
+        raise too_late(server, harmless=harmless)
+    return left
+
+
+def too_late(server: str, *, harmless: bool) -> TransportError:
+    return TransportError(f"{server}: no answer within the time given", harmless=harmless, timed_out=True)
+
+
+def _encoded(text: str) -> str:
+    octets = text.encode("utf-8", "replace")
+    if _UNRESERVED.issuperset(octets):
+        return text
+    return "".join([chr(octet) if octet in _UNRESERVED else f"%{octet:02X}" for octet in octets])

@@ -1,0 +1,204 @@
+"""ADD of the bridge plugin: connect a container to a bridge of this host (BR-010, BR-020).
+
+The bridge, a pair of devices with one end in it, the addresses that IPAM gives, the host as gateway, masquerading, and
+a record of it all. Every effect but the bridge itself and its addresses, which others share, is registered for undo.
+"""
+
+from __future__ import annotations
+
+from domain.bridge.addressing import complete
+from domain.bridge.attachment import BridgeAttachment
+from domain.bridge.conf import NAMED_AFTER_CONTAINER, refuse_contradictions
+from domain.bridge.ipam_section import ipam_section
+from domain.bridge.names import alias, host_name
+from domain.bridge.plan import (
+    bridge_plan,
+    container_plan,
+    gateway_device,
+    gateway_plan,
+    layer_2_plan,
+    port_check_plan,
+    port_plan,
+)
+from domain.cni.errors import INTERNAL, CniError
+from domain.cni.result import Dns, Result, ResultInterface
+from domain.workload.mac import is_device_mac, parse_mac
+from domain.workload.steps import HOST, POD, Device
+from ports.errors import Missing, Refused
+from ports.ipam_plugin import IpamCall
+from usecases.bridge.bridge_owner import owner_of, refuse_host_namespace
+from usecases.calls.host_lock import lock_container
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ports.bridge import BridgeLink, Sides
+    from ports.deadline import Deadline
+    from ports.runtime import BridgeRuntime
+    from usecases.calls.call import BridgeCall
+    from usecases.calls.undo import Undo
+
+
+def add_bridge(call: BridgeCall, runtime: BridgeRuntime, undo: Undo) -> Result:
+    """The answer to print, in internal form."""
+    refuse_contradictions(call.netconf)
+    mac = _wanted_mac(call)
+    refuse_host_namespace(call, runtime)
+    if call.netconf.prev_result:
+        runtime.log.warning("Ignoring prevResult: this plugin makes an interface of its own")
+    lock_container(call, runtime)
+    try:
+        sides = runtime.bridges.enter(call.request.netns, call.deadline)
+    except Missing as error:
+        raise Refused(str(error)) from error
+    with sides:
+        return _Connection(call, runtime, undo, sides).make(mac)
+
+
+def _wanted_mac(call: BridgeCall) -> str:
+    """The runtime's, the configuration's, or that of CNI_ARGS; "" leaves it to the kernel."""
+    wanted = call.netconf.mac or call.args.mac
+    try:
+        mac = parse_mac(wanted) if wanted else ""
+        if mac and not is_device_mac(mac):
+            raise ValueError(f"address {wanted}: not that of one Ethernet device")
+    except ValueError as error:
+        raise CniError(INTERNAL, f"failed to make veth pair: {error}") from None
+    return mac
+
+
+class _Connection:
+    """One interface being made."""
+
+    def __init__(self, call: BridgeCall, runtime: BridgeRuntime, undo: Undo, sides: Sides) -> None:
+        self._call, self._runtime, self._undo, self._sides = call, runtime, undo, sides
+        self._conf = call.netconf
+        self._owner = owner_of(call)
+        self._pod = Device(POD, call.request.ifname)
+
+    def make(self, mac: str) -> Result:
+        self._sides.apply(bridge_plan(self._conf))
+        host = self._make_port(mac)
+        if self._conf.mac_spoof_check:
+            self._guard(host)
+        answer = Result()
+        if self._conf.layer_3:
+            answer = self._addresses()
+            self._sides.apply(container_plan(self._conf, self._pod, answer))
+            self._sides.apply(gateway_plan(self._conf, answer))
+            backend = self._masquerade(answer)
+        else:
+            backend = ""
+            self._sides.apply(layer_2_plan(self._conf, self._pod))
+        self._sides.apply(port_check_plan(self._conf, host))
+        self._record(host, answer, backend)
+        return self._complete(host, answer)
+
+    def _make_port(self, mac: str) -> Device:
+        wanted = host_name(self._owner.attachment) if self._conf.host_naming == NAMED_AFTER_CONTAINER else ""
+        if self._sides.link(self._pod) is not None:
+            what = f'container veth name ("{self._pod.name}") peer provided ("{wanted}")'
+            raise Refused(f"failed to make veth pair: {what} already exists")
+        self._remove_leftover(Device(HOST, wanted))
+        self._undo.register(f"make the device pair of {self._pod.name}", self._remove_pair)
+        host = Device(HOST, self._sides.make_pair(self._pod, wanted, self._conf.mtu, mac))
+        self._runtime.log.debug("Made a device pair", host=host.name)
+        self._sides.apply(port_plan(self._conf, host, alias(self._owner.network, self._owner.attachment)))
+        return host
+
+    def _remove_leftover(self, device: Device) -> None:
+        """What an earlier, broken off ADD for this interface has left behind has the name that this one wants."""
+        present = self._sides.link(device) if device.name else None
+        if present is not None and present.alias == alias(self._owner.network, self._owner.attachment):
+            self._sides.remove(device)
+
+    def _remove_pair(self, deadline: Deadline) -> None:
+        """Over connections of its own: a signal may have interrupted a conversation on the others."""
+        with self._runtime.bridges.enter(self._call.request.netns, deadline) as sides:
+            sides.remove(self._pod)
+
+    def _guard(self, host: Device) -> None:
+        self._undo.register(
+            f"guard {host.name}", lambda deadline: self._runtime.firewall.stop_guarding(self._owner, deadline)
+        )
+        made = self._link(self._pod)
+        self._runtime.firewall.guard(self._owner, host.name, made.mac, self._call.deadline)
+
+    def _addresses(self) -> Result:
+        """From the IPAM plugin. An ADD of it that is cut short may have given out something too; one that it refuses
+        has not, and what its DEL would release may be an earlier ADD's.
+        """
+        ipam = IpamCall(self._call.request, self._conf, self._call.netconf_text)
+        given: list[Result] = [Result()]
+
+        def withdraw(deadline: Deadline) -> None:
+            if given:
+                self._runtime.ipam_plugin.withdraw(ipam, given[-1], deadline)
+
+        self._undo.register("take addresses from IPAM", withdraw)
+        try:
+            given.append(self._runtime.ipam_plugin.add(ipam, self._call.deadline))
+        except Refused:
+            given.clear()
+            raise
+        if not given[-1].ips:
+            raise Refused("IPAM plugin returned missing IP config")
+        return complete(given[-1], is_gateway=self._conf.is_gateway, is_default_gateway=self._conf.is_default_gateway)
+
+    def _masquerade(self, answer: Result) -> str:
+        """The back end that has the rules, "" without any."""
+        if not self._conf.masquerade:
+            return ""
+        firewall, deadline = self._runtime.firewall, self._call.deadline
+        backend = firewall.choose_backend(self._conf.masquerade_backend, deadline)
+        addresses = tuple([ip.address for ip in answer.ips])
+        self._undo.register(
+            "masquerade", lambda later: firewall.stop_masquerade(backend, self._owner, addresses, later)
+        )
+        firewall.masquerade(backend, self._owner, addresses, deadline)
+        return backend
+
+    def _record(self, host: Device, answer: Result, backend: str) -> None:
+        """Before the answer goes out, so that whatever a runtime knows of can be cleaned up by GC."""
+        attachments, owner = self._runtime.attachments, self._owner
+        self._undo.register("record the attachment", lambda _: attachments.forget(owner.network, owner.attachment))
+        attachments.save(
+            owner.network,
+            BridgeAttachment(
+                id=owner.attachment,
+                bridge=self._conf.bridge,
+                host_name=host.name,
+                host_index=self._link(host).index,
+                mac=self._link(self._pod).mac,
+                netns=self._call.request.netns,
+                addresses=tuple([ip.address for ip in answer.ips]),
+                masquerade=backend,
+                guarded=self._conf.mac_spoof_check,
+                ipam=self._conf.ipam.type,
+                version=self._conf.cni_version,
+                ipam_section=ipam_section(self._call.netconf_text) if self._conf.layer_3 else "",
+            ),
+        )
+
+    def _complete(self, host: Device, answer: Result) -> Result:
+        """With the devices as they are now: a bridge's MAC changes with its first port."""
+        bridge = self._link(Device(HOST, self._conf.bridge))
+        pod = self._link(self._pod)
+        interfaces = [
+            _shown(bridge),
+            _shown(self._link(host)),
+            _shown(pod).replace(sandbox=self._call.request.netns),
+        ]
+        if self._conf.vlan and gateway_plan(self._conf, answer):
+            interfaces.append(_shown(self._link(gateway_device(self._conf))))
+        dns = answer.dns if self._conf.dns == Dns() else self._conf.dns
+        return answer.replace(interfaces=tuple(interfaces), dns=dns)
+
+    def _link(self, device: Device) -> BridgeLink:
+        found = self._sides.link(device)
+        if found is None:
+            raise Refused(f'failed to lookup "{device.name}": Link not found')
+        return found
+
+
+def _shown(link: BridgeLink) -> ResultInterface:
+    return ResultInterface(link.name, link.mac, link.mtu)

@@ -1,0 +1,172 @@
+"""ADD of the network plugin: give a container its interface (spec: cni-plugin 4).
+
+Refuse what can be refused, find out whether the container is networked already, network it if not, see that its
+profile exists, and answer. Every effect is registered for undo; the caller keeps or undoes them all.
+"""
+
+from __future__ import annotations
+
+from domain.cni.errors import INTERNAL, CniError
+from domain.cni.result import Result, ResultInterface, ResultIp
+from domain.workload.identity import KUBERNETES, identify
+from domain.workload.profiles import allow_profile
+from ports.datastore import ProfileKey
+from ports.errors import AlreadyExists, Damaged, Refused, Unavailable
+from usecases.calls.cluster_ready import CLUSTER, pass_gates, require_ready
+from usecases.calls.host_lock import lock_container
+from usecases.calls.mtu import device_mtu
+from usecases.calls.node_name import node_name, require_nodename_file
+from usecases.calls.own_namespace import refuse_own_namespace
+from usecases.ipam.guarded_write import LEAVE, guarded_write
+from usecases.ipam.sound_records import fetch_sound
+from usecases.ipam.work import Work
+from usecases.pods.find_endpoint import endpoint_key, endpoints_like, matching
+from usecases.pods.network_workload import Networking
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.workload.endpoint import WorkloadEndpoint
+    from domain.workload.identity import Identity
+    from domain.workload.profiles import Profile
+    from ports.datastore import Stored
+    from ports.deadline import Deadline
+    from ports.runtime import Runtime
+    from usecases.calls.call import Call
+    from usecases.calls.undo import Undo
+    from usecases.ipam.guarded_write import Leave
+
+DEVICE_TYPES = ("", "veth", "netkit")
+MOST_QUEUES = 4096
+
+
+def add_workload(call: Call, runtime: Runtime, undo: Undo) -> Result:
+    """The answer to print, in internal form."""
+    mtu = _refuse_unusable(call, runtime)
+    identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
+    kubernetes = identity.orchestrator == KUBERNETES
+    if not kubernetes:
+        if call.netconf.ip_addrs_no_ipam:
+            raise CniError(INTERNAL, "requested feature is not supported for this runtime: ip_addrs_no_ipam")
+        Networking(call, runtime, identity, mtu).check_names()
+    lock_container(call, runtime)
+    _open_datastore(runtime)
+    endpoints, profile = _read_records(call, runtime, identity)
+    if call.netconf.readiness_gates:
+        call = call.replace(deadline=pass_gates(call, runtime))
+        endpoints = runtime.datastore.list(endpoints_like(identity), call.deadline)
+    existing = matching(identity, endpoints)
+    if kubernetes:
+        from usecases.pods.network_pod import PodNetworking, await_policy
+
+        result, endpoint = PodNetworking(call, runtime, identity, mtu, existing).perform(undo)
+    elif existing is not None:
+        result, endpoint = _readopt(call, runtime, existing, undo)
+    else:
+        networking = Networking(call, runtime, identity, mtu)
+        networking.examine()
+        result, endpoint = networking.perform(undo)
+    _ensure_profile(call, runtime, identity, profile)
+    if kubernetes:
+        await_policy(call, runtime, endpoint)
+    return _answer(call, result, endpoint)
+
+
+def _read_records(
+    call: Call, runtime: Runtime, identity: Identity
+) -> tuple[tuple[Stored[WorkloadEndpoint], ...], Stored[Profile] | Damaged | None]:
+    """The endpoints that may be the container's, and the network's profile where it counts; refused if not ready.
+
+    The endpoint is read by name too: a damaged record is in no listing, and must stop us here. Of the profile it is
+    enough that it is there.
+    """
+    endpoints, profile = endpoints_like(identity), ProfileKey(call.netconf.name)
+    own = endpoint_key(identity)
+    if call.netconf.policy.type:
+        cluster, listed, _ = runtime.datastore.fetch(CLUSTER, endpoints, own, deadline=call.deadline)
+        require_ready(cluster)
+        return listed, None
+    try:
+        cluster, listed, found, _ = runtime.datastore.fetch(CLUSTER, endpoints, profile, own, deadline=call.deadline)
+    except Damaged:
+        cluster, listed, _ = runtime.datastore.fetch(CLUSTER, endpoints, own, deadline=call.deadline)
+        require_ready(cluster)
+        return listed, fetch_sound(runtime.datastore, runtime.log, profile, deadline=call.deadline)[0]
+    require_ready(cluster)
+    return listed, found
+
+
+def _refuse_unusable(call: Call, runtime: Runtime) -> int:
+    """Everything the configuration alone decides. Gives the MTU for the device (0: the kernel's)."""
+    netconf = call.netconf
+    require_nodename_file(netconf, runtime.node)
+    mtu = device_mtu(netconf, runtime.node, runtime.log)
+    if netconf.device_type not in DEVICE_TYPES:
+        raise CniError(
+            INTERNAL, f'unknown device_type "{netconf.device_type}" in CNI config (supported: "veth", "netkit")'
+        )
+    if netconf.policy_setup_timeout_seconds < 0:
+        raise CniError(INTERNAL, f"invalid pod startup delay of {netconf.policy_setup_timeout_seconds}")
+    if netconf.num_queues > MOST_QUEUES:
+        raise CniError(INTERNAL, f"num_queues {netconf.num_queues} is more than a device can have ({MOST_QUEUES})")
+    refuse_own_namespace(call.request, runtime)
+    return mtu
+
+
+def _open_datastore(runtime: Runtime) -> None:
+    try:
+        runtime.datastore  # noqa: B018 - opening it is the point
+    except Unavailable:
+        raise
+    except Refused as error:
+        raise Refused(f"error creating calico client: {error}", error.code, error.details) from error
+
+
+def _readopt(
+    call: Call, runtime: Runtime, existing: Stored[WorkloadEndpoint], undo: Undo
+) -> tuple[Result, WorkloadEndpoint]:
+    """A container that has its endpoint already keeps everything; only the network's profile is added."""
+    name = call.netconf.name
+    work = Work.on(runtime, call.deadline)
+
+    def with_profile(found: WorkloadEndpoint | None) -> WorkloadEndpoint | Leave:
+        if found is None or name in found.profiles:
+            return LEAVE
+        return found.replace(profiles=(*found.profiles, name))
+
+    def without_profile(found: WorkloadEndpoint | None) -> WorkloadEndpoint | Leave:
+        if found is None or found.metadata.uid != existing.record.metadata.uid:
+            return LEAVE
+        return found.replace(profiles=tuple([profile for profile in found.profiles if profile != name]))
+
+    def forget(deadline: Deadline) -> None:
+        guarded_write(work.until(deadline), existing.key, without_profile)
+
+    stored = guarded_write(work, existing.key, with_profile, existing)
+    if stored is None:
+        raise Refused(f"WorkloadEndpoint {existing.record.metadata.name} was deleted while it was being updated")
+    if name not in existing.record.profiles:
+        undo.register(f"add profile {name}", forget)
+    return Result(ips=tuple([ResultIp(network) for network in stored.record.ip_networks])), stored.record
+
+
+def _ensure_profile(call: Call, runtime: Runtime, identity: Identity, found: object | None) -> None:
+    """Without a policy type the network's profile decides what the endpoint may do, so it must exist."""
+    if call.netconf.policy.type or found is not None:
+        return
+    try:
+        runtime.datastore.create(
+            ProfileKey(call.netconf.name), allow_profile(call.netconf.name, identity.orchestrator), call.deadline
+        )
+    except AlreadyExists:
+        runtime.log.debug("Profile was created by another ADD", profile=call.netconf.name)
+
+
+def _answer(call: Call, result: Result, endpoint: WorkloadEndpoint) -> Result:
+    """IPAM's result with our two interfaces; every address is the container's, without a gateway."""
+    interfaces = (
+        *result.interfaces,
+        ResultInterface(endpoint.interface_name),
+        ResultInterface(call.request.ifname, endpoint.mac, max(0, call.netconf.mtu), call.request.netns),
+    )
+    ips = tuple([ResultIp(ip.address, 1) for ip in result.ips])
+    return result.replace(interfaces=interfaces, ips=ips)

@@ -1,0 +1,232 @@
+"""ADD of the IPAM plugin: addresses for one container (spec: ipam 3, 4).
+
+Invariant: on any error, and when the answer cannot be delivered, the caller's undo frees what was taken here.
+"""
+
+from __future__ import annotations
+
+from domain.cni.errors import INTERNAL, CniError
+from domain.cni.netconf import BOTH_OFF
+from domain.cni.result import Result, ResultIp, ResultRoute
+from domain.ipam.address import V4, V6, Cidr
+from domain.ipam.affinity import HOST, Owner
+from domain.ipam.errors import IpamError, StillContended
+from domain.ipam.request import AssignRequest
+from domain.moment import go_string
+from domain.workload.identity import KUBERNETES, identify
+from ports.datastore import HandleKey, IPPools
+from ports.errors import Conflict, PortError, Unavailable
+from usecases.calls.host_lock import host_lock
+from usecases.calls.node_name import node_name
+from usecases.calls.own_namespace import refuse_own_namespace
+from usecases.ipam.allocation_terms import read_ahead
+from usecases.ipam.assign_specific import assign_specific
+from usecases.ipam.auto_assign import auto_assign
+from usecases.ipam.free_addresses import free_unfinished
+from usecases.ipam.upgrade_host import upgrade_host
+from usecases.ipam.work import MAX_TRIES, Work
+from usecases.pods.find_endpoint import endpoint_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from domain.ipam.pools import Pool
+    from domain.ipam.request import Taken
+    from domain.workload.identity import Identity
+    from domain.workload.kubevirt import VirtualMachine
+    from ports.runtime import Runtime
+    from usecases.calls.call import Call
+    from usecases.calls.undo import Undo
+    from usecases.pods.machine_addresses import MachineAddresses
+
+FRESH = 1.0  # seconds for which what was read ahead of the host's lock will do
+
+
+def assign_addresses(call: Call, runtime: Runtime, undo: Undo) -> Result:
+    """The addresses with their blocks' masks (one asked for, or held before: /32 or /128), and one route for each.
+
+    The target of a live migration is given no routes: the traffic stays with the source until the machine is there.
+    """
+    refuse_own_namespace(call.request, runtime)
+    identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
+    endpoint_name(identity)
+    assignment = _Assignment(call, runtime, identity, undo)
+    machine = _machine(call, runtime, identity) if identity.is_named_as_launcher else None
+    try:
+        return _result(assignment.for_container()) if machine is None else assignment.for_machine(machine)
+    except IpamError as error:
+        if runtime.datastore.left_out:
+            from usecases.ipam.sound_records import blame_left_out
+
+            blame_left_out(runtime.datastore, error)
+        raise
+
+
+def _machine(call: Call, runtime: Runtime, identity: Identity) -> VirtualMachine | None:
+    """Few pods need what this loads."""
+    from usecases.pods.find_machine import machine_to_keep
+
+    return machine_to_keep(call, runtime, Work.on(runtime, call.deadline), identity)
+
+
+class _Assignment:
+    """One call's."""
+
+    def __init__(self, call: Call, runtime: Runtime, identity: Identity, undo: Undo) -> None:
+        self._call = call
+        self._runtime = runtime
+        self._identity = identity
+        self._undo = undo
+        self._work = Work.on(runtime, call.deadline)
+        self._request = _request(call, runtime, identity)
+
+    def for_container(self) -> tuple[Cidr, ...]:
+        work, request = self._work, self._request
+        self._undo.register("an unfinished assignment", lambda deadline: free_unfinished(work.until(deadline), request))
+        return tuple([self._answer(taken) for taken in self._assign(request)])
+
+    def for_machine(self, machine: VirtualMachine) -> Result:
+        """What the machine has, and what it lacks. A target of its migration can only have the former."""
+        from usecases.pods.find_machine import handle_of
+        from usecases.pods.machine_addresses import MachineAddresses
+
+        work, undo = self._work, self._undo
+        request = self._request.replace(
+            handle=handle_of(self._call, machine),
+            secondary={**self._request.secondary, **machine.attributes},
+            max_per_handle=1,
+        )
+        held = MachineAddresses(work, request, undo, is_target=bool(machine.migration))
+        undo.register(
+            "an unfinished assignment", lambda deadline: free_unfinished(work.until(deadline), request, held.before)
+        )
+        if machine.migration:
+            return _result(tuple([taken.alone for taken in held.own(self._version)])).replace(routes=())
+        for _ in range(MAX_TRIES):
+            try:
+                return _result(tuple([self._answer(taken) for taken in self._complete(held, request)]))
+            except Conflict:  # another pod's DEL has just freed what was there
+                continue
+        raise StillContended(HandleKey(request.handle))
+
+    @property
+    def _version(self) -> int | None:
+        """The IP version of an address that is asked for."""
+        return None if self._call.args.ip is None else self._call.args.ip.version
+
+    def _answer(self, taken: Taken) -> Cidr:
+        return taken.answer if self._call.args.ip is None else taken.alone
+
+    def _complete(self, held: MachineAddresses, request: AssignRequest) -> tuple[Taken, ...]:
+        """The machine's addresses, IPv4 first, and new ones of the versions that it has none of."""
+        found = held.own(self._version)
+        wanted = request.counts if self._version is None else {self._version: 1}
+        missing = {version: count for version, count in wanted.items() if not _of_version(found, version)}
+        if found and not any(missing.values()):
+            self._tell_if_other(found)
+            return found
+        new = self._assign(request.replace(counts=missing))
+        for taken in new:
+            if taken.held_before:
+                held.own_adopted(taken)
+        return tuple(sorted([*found, *new], key=lambda taken: taken.block.version))
+
+    def _tell_if_other(self, found: tuple[Taken, ...]) -> None:
+        wanted = self._call.args.ip
+        if wanted is not None and all(taken.address != wanted for taken in found):
+            has = ", ".join([str(taken.address) for taken in found])
+            self._work.log.warning("A virtual machine keeps its address, not the one asked for", has=has, asked=wanted)
+
+    def _assign(self, request: AssignRequest) -> tuple[Taken, ...]:
+        """New addresses: the one that is asked for, or one of each IP version that is wanted."""
+        call, runtime, work = self._call, self._runtime, self._work
+        if call.args.ip is not None:
+            with host_lock(call, runtime):
+                upgrade_host(work, runtime.node, request.owner)
+                taken = assign_specific(work, request, call.args.ip, self._undo)
+            return (taken,)
+        if not any(request.counts.values()):
+            work.log.warning(BOTH_OFF)
+            return ()
+        request = request.replace(
+            pools=_pools(call, work),
+            namespace_labels=_namespace_labels(call, runtime, self._identity),
+            busy=tuple([address.host_cidr for address in runtime.node.addresses()]),
+        )
+        began, found = runtime.clock.monotonic(), read_ahead(work, request)
+        with host_lock(call, runtime):
+            if runtime.clock.monotonic() - began > FRESH:
+                found = read_ahead(work, request)
+            families = auto_assign(work, request, self._undo, found)
+        for family in families:
+            if family.shortfall:
+                from usecases.ipam.explain_shortage import explain_shortage  # few calls are refused
+
+                text = f"failed to request IPv{family.version} addresses: {family.shortfall}"
+                raise IpamError(text, details=explain_shortage(work, request, family.version))
+        return tuple([taken for family in families for taken in family.taken])
+
+
+def _of_version(taken: tuple[Taken, ...], version: int) -> bool:
+    return any(one.block.version == version for one in taken)
+
+
+def _result(addresses: tuple[Cidr, ...]) -> Result:
+    return Result(
+        ips=tuple([ResultIp(address) for address in addresses]),
+        routes=tuple([ResultRoute(address) for address in addresses]),
+    )
+
+
+def _request(call: Call, runtime: Runtime, identity: Identity) -> AssignRequest:
+    ipam = call.netconf.ipam
+    secondary = {"node": identity.node, "timestamp": go_string(runtime.clock.now())}
+    if identity.orchestrator == KUBERNETES:
+        secondary = {"namespace": identity.namespace, "node": identity.node, "pod": identity.pod, **secondary}
+    return AssignRequest(
+        Owner(HOST, identity.node),
+        f"{call.netconf.name}.{call.request.container_id}",
+        secondary,
+        {V4: int(ipam.assign_ipv4 != "false"), V6: int(ipam.assign_ipv6 == "true")},
+        max_blocks=1 if call.netconf.windows_use_single_network else 0,
+        optional_families=ipam.optional_families,
+    )
+
+
+def _pools(call: Call, work: Work) -> Mapping[int, tuple[Cidr, ...]]:
+    """The pools that the configuration asks for, by range or by name."""
+    wanted = {V4: call.netconf.ipam.ipv4_pools, V6: call.netconf.ipam.ipv6_pools}
+    if not any(wanted.values()):
+        return {}
+    known = {stored.record.metadata.name: stored.record for stored in work.datastore.list(IPPools(), work.deadline)}
+    return {version: tuple([_pool(text, version, known) for text in texts]) for version, texts in wanted.items()}
+
+
+def _pool(text: str, version: int, known: Mapping[str, Pool]) -> Cidr:
+    try:
+        cidr = Cidr.parse(text)
+    except ValueError:
+        try:
+            cidr = Cidr.parse(known[text].cidr_text if text in known else text)
+        except ValueError as error:
+            from domain.ipam.pool_reasons import those_there_are
+
+            there = those_there_are(known.values(), version)
+            raise IpamError(f'error parsing pool "{text}": {error}', details=there) from None
+    if cidr.version != version:
+        where = f'"{text}" is IPv{cidr.version}: it belongs into ipv{cidr.version}_pools'
+        raise IpamError(f'"{cidr.network.address}" isn\'t a IPv{version} address', details=where)
+    return cidr.network
+
+
+def _namespace_labels(call: Call, runtime: Runtime, identity: Identity) -> Mapping[str, str] | None:
+    """Labels of the workload's namespace, where a cluster is configured that knows it."""
+    if not call.netconf.kubernetes.kubeconfig and call.netconf.policy.type != KUBERNETES:
+        return None
+    try:
+        return runtime.cluster.namespace(identity.namespace, call.deadline).labels
+    except Unavailable:
+        raise
+    except PortError as error:
+        raise CniError(INTERNAL, f"failed to get namespace {identity.namespace}: {error}") from error

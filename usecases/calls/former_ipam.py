@@ -1,0 +1,93 @@
+"""Release a container's addresses: by the IPAM plugin that the configuration names, and whatever another one gave.
+
+`ipam.type` may have changed between ADD and DEL. Calico's own IPAM leaves a handle that bears the container's ID, and
+host-local a file for each address that the endpoint has, with the container's ID in it; both are proof enough.
+
+Invariant: nothing is released that does not bear this container's ID.
+"""
+
+from __future__ import annotations
+
+from domain.json_text import dumps
+from domain.workload.host_local import HOST_LOCAL
+from ports.datastore import HandleKey
+from ports.errors import Damaged, PortError, Unauthorized
+from ports.ipam_plugin import IpamCall
+from usecases.calls.ipam_text import text_for_release
+from usecases.ipam.sound_records import tell_damaged
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.json_text import Json
+    from domain.workload.endpoint import WorkloadEndpoint
+    from ports.runtime import Runtime
+    from usecases.calls.call import Call
+
+OWN_IPAM = "calico-ipam"
+RESERVATIONS = "/var/lib/cni/networks"
+_NO_IPAM = ("", "calico")  # no ADD succeeds without a type, or with the network plugin's own
+_ANY_RANGE: Json = [[{"subnet": "0.0.0.0/0"}], [{"subnet": "::/0"}]]
+
+
+def release_by_plugin(call: Call, runtime: Runtime) -> None:
+    """Ask the plugin that the configuration names, if it names one."""
+    request, netconf = call.request, call.netconf
+    if netconf.ipam.type not in _NO_IPAM:
+        text = text_for_release(netconf, call.netconf_text)
+        runtime.ipam_plugin.delete(IpamCall(request, netconf, text), call.deadline)
+        return
+    from usecases.calls.lost_settings import ipam_of_add
+
+    found = ipam_of_add(call, runtime)
+    runtime.log.warning("DEL names no IPAM plugin", ipam=netconf.ipam.type, used=found.source if found else "none")
+    if found is not None and found.netconf.ipam.type not in (*_NO_IPAM, OWN_IPAM):
+        text = text_for_release(found.netconf, found.text)
+        plugin = runtime.former.runtime(found.netconf).ipam_plugin
+        plugin.delete(IpamCall(request, found.netconf, text), call.deadline)
+
+
+def release_others(call: Call, runtime: Runtime, endpoint: WorkloadEndpoint | None) -> None:
+    """What an IPAM plugin gave that the configuration does not name (any more). `endpoint` is the container's."""
+    type = call.netconf.ipam.type
+    if type != OWN_IPAM and _has_handle(call, runtime):
+        runtime.log.warning("Releasing addresses of calico-ipam, which this configuration does not name", ipam=type)
+        runtime.former.calico_ipam().delete(IpamCall(call.request, call.netconf, call.netconf_text), call.deadline)
+    if type != HOST_LOCAL and endpoint is not None and _is_reserved(call, runtime, endpoint):
+        runtime.log.warning("Releasing addresses of host-local, which this configuration does not name", ipam=type)
+        netconf = call.netconf.replace(ipam=call.netconf.ipam.replace(type=HOST_LOCAL))
+        text = dumps(
+            {
+                "cniVersion": netconf.cni_version,
+                "name": netconf.name,
+                "ipam": {"type": HOST_LOCAL, "ranges": _ANY_RANGE},
+            }
+        )
+        runtime.former.host_local().delete(IpamCall(call.request, netconf, text), call.deadline)
+
+
+def _has_handle(call: Call, runtime: Runtime) -> bool:
+    """A node that may not read handles has none. A damaged one is as good as a sound one: it is there."""
+    key = HandleKey(f"{call.netconf.name}.{call.request.container_id}")
+    try:
+        return runtime.datastore.get(key, call.deadline) is not None
+    except Unauthorized as error:
+        runtime.log.debug("No right to look for addresses of calico-ipam", error=error)
+        return False
+    except Damaged as error:
+        tell_damaged(runtime.log, error)
+        return True
+
+
+def _is_reserved(call: Call, runtime: Runtime, endpoint: WorkloadEndpoint) -> bool:
+    """Whether one of the endpoint's addresses has a file of host-local's that names this very container."""
+    container, network = call.request.container_id, call.netconf.name
+    if endpoint.container_id != container or not network or "/" in network:
+        return False
+    for address in endpoint.addresses:
+        try:
+            text = runtime.node.read(f"{RESERVATIONS}/{network}/{address}")
+        except PortError:
+            continue
+        if text.partition("\n")[0].strip() == container:
+            return True
+    return False

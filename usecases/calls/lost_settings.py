@@ -1,0 +1,119 @@
+"""Find the settings that a DEL has lost where its ADD would have them now.
+
+A runtime may have kept half of a configuration, or a file that it names may be gone. What the call still says counts;
+only what it lacks is taken from the network's installed configuration, and a kubeconfig from Calico's installation.
+
+Invariant: a setting that the call has is not replaced, unless it is the path of a file that is not there.
+"""
+
+from __future__ import annotations
+
+from domain.cni.errors import CniError
+from domain.cni.installed import plugin_document
+from domain.cni.netconf import NetConf, read_netconf
+from domain.json_text import dumps
+from domain.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ports.former import Installed
+    from ports.node import Node
+    from ports.runtime import Runtime
+    from usecases.calls.call import Call
+
+_TEXTS = (
+    "datastore_type",
+    "sqlite_path",
+    "etcd_endpoints",
+    "etcd_discovery_srv",
+    "etcd_authority",
+    "etcd_scheme",
+    "calico_api_group",
+    "nodename",
+    "hostname",
+)
+_PATHS = ("etcd_key_file", "etcd_cert_file", "etcd_ca_cert_file", "nodename_file")
+_POLICY_TEXTS = ("k8s_api_root", "k8s_auth_token")
+_POLICY_PATHS = ("k8s_client_certificate", "k8s_client_key", "k8s_certificate_authority")
+_KUBERNETES_TEXTS, _KUBERNETES_PATHS = ("k8s_api_root", "node_name"), ("kubeconfig",)
+
+
+class FoundSettings(Value):
+    """The configuration with what it lacked, the files that this is from, and `text` for an IPAM plugin's stdin."""
+
+    netconf: NetConf
+    source: str
+    text: str = ""
+
+
+def settings_of_add(netconf: NetConf, runtime: Runtime) -> FoundSettings | None:
+    """None if nothing is installed that the configuration lacks."""
+    installed, node = runtime.former.installed(), runtime.node
+    found, sources = netconf, []
+    path, other = _of_same_network(netconf, installed)
+    if other is not None:
+        found = _completed(netconf, other, node)
+        sources += [path] if found != netconf else []
+    if _lacks_kubeconfig(found, node) and installed.kubeconfig:
+        found = found.replace(kubernetes=found.kubernetes.replace(kubeconfig=installed.kubeconfig))
+        sources.append(installed.kubeconfig)
+    return FoundSettings(found, ", ".join(sources)) if sources else None
+
+
+def ipam_of_add(call: Call, runtime: Runtime) -> FoundSettings | None:
+    """The same with the `ipam` section that is installed, for a call that has none."""
+    for path, text in runtime.former.installed().configurations:
+        document = plugin_document(text, call.netconf.name, call.netconf.type)
+        if document is not None and isinstance(document.get("ipam"), dict):
+            try:
+                ipam = read_netconf(document).ipam
+            except CniError:
+                continue
+            return FoundSettings(call.netconf.replace(ipam=ipam), path, dumps(document))
+    return None
+
+
+def _of_same_network(netconf: NetConf, installed: Installed) -> tuple[str, NetConf | None]:
+    """A configuration that cannot be read is none."""
+    for path, text in installed.configurations:
+        document = plugin_document(text, netconf.name, netconf.type)
+        if document is None:
+            continue
+        try:
+            return path, read_netconf(document)
+        except CniError:
+            continue
+    return "", None
+
+
+def _completed(netconf: NetConf, other: NetConf, node: Node) -> NetConf:
+    return _filled(netconf, other, node, (_TEXTS, _PATHS)).replace(
+        policy=_filled(netconf.policy, other.policy, node, (_POLICY_TEXTS, _POLICY_PATHS)),
+        kubernetes=_filled(netconf.kubernetes, other.kubernetes, node, (_KUBERNETES_TEXTS, _KUBERNETES_PATHS)),
+    )
+
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    V = TypeVar("V", bound=Value)
+
+
+def _filled(value: V, other: V, node: Node, fields: tuple[tuple[str, ...], tuple[str, ...]]) -> V:
+    texts, paths = fields
+    lacking = [name for name in texts if not getattr(value, name)]
+    lacking += [name for name in paths if _is_lost(getattr(value, name), node)]
+    given = {name: getattr(other, name) for name in lacking}
+    return value.replace(**{name: text for name, text in given.items() if text})
+
+
+def _is_lost(path: str, node: Node) -> bool:
+    """A list of kubeconfigs is lost if none of it is there."""
+    return not any(node.exists(one) for one in path.split(":") if one)
+
+
+def _lacks_kubeconfig(netconf: NetConf, node: Node) -> bool:
+    kubernetes = netconf.kubernetes
+    if netconf.datastore_type not in ("", "kubernetes"):
+        return False  # whose pods' API server, if it has one, is a matter of the network's configuration
+    return not (kubernetes.k8s_api_root or netconf.policy.k8s_api_root) and _is_lost(kubernetes.kubeconfig, node)

@@ -1,0 +1,77 @@
+"""What every DEL has in common: each step is tried whatever the others do, and the device goes however late it is."""
+
+from __future__ import annotations
+
+from domain.cni.errors import CniError
+from domain.ipam.errors import IpamError
+from ports.errors import BadConfiguration, PortError, Unauthorized, Unavailable
+from usecases.calls.node_name import NoNodename
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ports.deadline import Deadline
+    from ports.runtime import Runtime
+    from usecases.calls.call import Call
+
+FIRST_ANSWER = 8.0  # seconds that a datastore has for its first answer, so that an outage is told within ten
+DEVICE_SHARE = 2.0  # seconds that the device's removal has, however late it is
+
+
+def with_settings_of_add(delete: Callable[[Call, Runtime], None], call: Call, runtime: Runtime) -> None:
+    """Do it; and again with the settings that the ADD had, if this configuration's lead to no datastore.
+
+    What no settings lead to is told as something to try again, since the operator can put them back.
+    """
+    try:
+        delete(call, runtime)
+    except (PortError, NoNodename) as error:
+        if not _lacks_settings(error, call):
+            raise
+        from usecases.calls.lost_settings import settings_of_add
+
+        found = settings_of_add(call.netconf, runtime)
+        if found is None:
+            _raise_retriable(error, runtime)
+            raise
+        runtime.log.warning("DEL lacks settings; using those that are installed", lacks=error, used=found.source)
+        try:
+            delete(call.replace(netconf=found.netconf), runtime.former.runtime(found.netconf))
+        except (PortError, NoNodename) as still:
+            _raise_retriable(still, runtime)
+            raise
+
+
+def _lacks_settings(error: Exception, call: Call) -> bool:
+    """Where the embedded datastore's file is, an outage may be a path that is lost."""
+    if isinstance(error, Unavailable) and call.netconf.datastore_type == "sqlite" and not call.netconf.sqlite_path:
+        return True
+    kinds = (BadConfiguration, Unauthorized, NoNodename)
+    return isinstance(error, kinds) or isinstance(error.__cause__, kinds)
+
+
+def _raise_retriable(error: Exception, runtime: Runtime) -> None:
+    if isinstance(error, BadConfiguration):
+        folder = runtime.former.installed().folder
+        raise Unavailable(f"{error}; DEL found no other settings in {folder}: put back what ADD had") from error
+
+
+def attempt(runtime: Runtime, what: str, step: Callable[[], None]) -> Exception | None:
+    """The step's failure, logged."""
+    try:
+        step()
+    except (PortError, CniError, IpamError) as error:
+        runtime.log.error("DEL could not " + what, error=error)
+        return error
+    return None
+
+
+def disconnect(call: Call, runtime: Runtime) -> None:
+    disconnect_by(call.deadline, runtime, call.request.netns, call.request.ifname)
+
+
+def disconnect_by(deadline: Deadline, runtime: Runtime, netns: str, ifname: str) -> None:
+    """Others may have used up the time that there was; the device still gets some."""
+    own = runtime.clock.deadline(DEVICE_SHARE)
+    runtime.dataplane.disconnect(netns, ifname, own if own.at > deadline.at else deadline)

@@ -1,0 +1,125 @@
+"""`ipam check`: read everything that says who has which address, and audit it (case F06; spec: ipam 16).
+
+Invariant: nothing is written.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.affinity import HOST, VIRTUAL, Owner
+from domain.ipam.audit import audit
+from domain.ipam.config import AllocationConfig
+from domain.ipam.inventory import Claim, Damaged, Finding, Inventory, Unreadable
+from domain.value import Value
+from ports.datastore import (
+    Affinities,
+    AffinityKey,
+    AllocationConfigKey,
+    BlockKey,
+    Blocks,
+    HandleKey,
+    Handles,
+    IPAMConfigurationKey,
+    IPPools,
+    IPReservations,
+    NodeKey,
+    Nodes,
+    WorkloadEndpointKey,
+    WorkloadEndpoints,
+)
+from ports.errors import Refused
+from ports.record_title import record_title
+from usecases.pods.known_machines import known_machines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from domain.ipam.address import Address
+    from domain.ipam.affinity import Affinity
+    from ports.cluster import Cluster
+    from ports.datastore import BadText, Key, Stored
+    from usecases.ipam.work import Work
+
+    R = TypeVar("R")
+
+
+class Report(Value):
+    inventory: Inventory
+    findings: tuple[Finding, ...]
+
+
+def check_ipam(work: Work, cluster: Cluster | None = None, host_routes: tuple[tuple[Address, str], ...] = ()) -> Report:
+    """`cluster` says which virtual machines there are; without it none is known to be gone.
+
+    `host_routes` are those of the machine that asks: (address, interface).
+    """
+    inventory = take_inventory(work, cluster).replace(host_routes=host_routes)
+    return Report(inventory, audit(inventory))
+
+
+def take_inventory(work: Work, cluster: Cluster | None = None) -> Inventory:
+    """What there is to know. What cannot be read is read first, so that nothing is missing from both lists."""
+    store, deadline = work.datastore, work.deadline
+    unreadable = _unreadable(store.unreadable(deadline))
+    handles, blocks, hosts, virtual = store.fetch(
+        Handles(), Blocks(), Affinities(Owner(HOST, "")), Affinities(Owner(VIRTUAL, "")), deadline=deadline
+    )
+    endpoints, nodes, pools, reservations = store.fetch(
+        WorkloadEndpoints(), Nodes(), IPPools(), IPReservations(), deadline=deadline
+    )
+    config, configuration = _if_sound(work, AllocationConfigKey()), _if_sound(work, IPAMConfigurationKey("default"))
+    workloads = tuple([one.record for one in endpoints])
+    machines = known_machines(work, cluster, [one.record for one in blocks], workloads) if cluster else {}
+    return Inventory(
+        now=work.clock.now(),
+        blocks={one.record.cidr: (one.record, one.revision) for one in blocks},
+        handles={one.key.handle: (one.record, one.revision) for one in handles if isinstance(one.key, HandleKey)},
+        claims=tuple([_claim(one) for one in (*hosts, *virtual)]),
+        pools=tuple([one.record for one in pools]),
+        reservations=tuple([one.record for one in reservations]),
+        endpoints=workloads,
+        nodes=frozenset([one.record.metadata.name for one in nodes]),
+        config=config.record if config else AllocationConfig(),
+        configuration=configuration.record if configuration else None,
+        unreadable=unreadable,
+        machines=machines,
+    )
+
+
+def _if_sound(work: Work, key: Key[R]) -> Stored[R] | None:
+    """None also for one that cannot be read: it is among the unreadable."""
+    try:
+        return work.datastore.get(key, work.deadline)
+    except Refused:
+        return None
+
+
+def _claim(stored: Stored[Affinity]) -> Claim:
+    key = stored.key
+    assert isinstance(key, AffinityKey)  # noqa: S101 - narrows the type
+    return Claim(key.owner, key.cidr, stored.record.state, stored.revision)
+
+
+def _damaged(bad: BadText) -> Damaged:
+    key = bad.key
+    return Damaged(
+        record_title(key),
+        bad.fault,
+        bad.revision,
+        block=key.cidr if isinstance(key, BlockKey) and bad.salvage else None,
+        handle=key.handle if isinstance(key, HandleKey) else "",
+        claim=(key.owner, key.cidr) if isinstance(key, AffinityKey) else None,
+        settings=isinstance(key, (AllocationConfigKey, IPAMConfigurationKey)),
+    )
+
+
+def _unreadable(bad: tuple[BadText, ...]) -> Unreadable:
+    keys = [one.key for one in bad]
+    return Unreadable(
+        records=tuple([_damaged(one) for one in bad]),
+        blocks=frozenset([key.cidr for key in keys if isinstance(key, BlockKey)]),
+        handles=frozenset([key.handle for key in keys if isinstance(key, HandleKey)]),
+        claims=frozenset([(key.owner, key.cidr) for key in keys if isinstance(key, AffinityKey)]),
+        nodes=frozenset([key.name for key in keys if isinstance(key, NodeKey)]),
+        endpoints=any(isinstance(key, WorkloadEndpointKey) for key in keys),
+    )

@@ -1,0 +1,78 @@
+"""`ipam configure`: change the settings of allocation, in both records that hold them (spec: datastore C.2).
+
+Allocation goes by one record; KubeVirt persistence and calicoctl by a v3 resource, which need not exist. Nothing else
+keeps the two equal.
+
+Invariant: settings that are not named keep their value, and the resource is made only for a setting that is read there.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.config import AllocationConfig, IPAMConfiguration
+from domain.resource import Metadata
+from ports.datastore import AllocationConfigKey, IPAMConfigurationKey, Stored
+from ports.errors import Damaged
+from usecases.ipam.allocation_config import get_config, set_config
+from usecases.ipam.guarded_write import LEAVE, guarded_write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from ports.datastore import Key
+    from usecases.ipam.guarded_write import Delete, Leave
+    from usecases.ipam.set_aside import Keep
+    from usecases.ipam.work import Work
+
+_NAME = "default"
+_IN_RESOURCE_ONLY = "kubevirt_persistence"
+
+
+def configure_ipam(work: Work, changes: Mapping[str, bool | int | str], keep: Keep | None = None) -> AllocationConfig:
+    """The settings afterwards. `changes` maps fields of AllocationConfig to values. IpamError if it cannot work so.
+
+    `keep` makes copies of records that cannot be read; they are written anew by the other one, or by the defaults.
+    """
+    if keep is not None:
+        _mend(work, keep)
+    config = set_config(work, get_config(work).replace(**changes))
+
+    def change(found: IPAMConfiguration | None) -> IPAMConfiguration | Leave | Delete:
+        if found is None:
+            return _resource(config) if _IN_RESOURCE_ONLY in changes else LEAVE
+        wanted = found.replace(**changes)
+        return LEAVE if wanted == found else wanted
+
+    guarded_write(work, IPAMConfigurationKey(_NAME), change)
+    return config
+
+
+def _mend(work: Work, keep: Keep) -> None:
+    read = [_if_sound(work, key) for key in (AllocationConfigKey(), IPAMConfigurationKey(_NAME))]
+    if not any(isinstance(one, Damaged) for one in read):
+        return
+    sound: Any = next((one.record for one in read if isinstance(one, Stored)), AllocationConfig())
+    for bad in work.datastore.unreadable(work.deadline):
+        if bad.key == AllocationConfigKey():
+            keep(bad)
+            work.datastore.update(bad.key, AllocationConfig(**_settings(sound)), bad.revision, work.deadline)
+        elif bad.key == IPAMConfigurationKey(_NAME):
+            keep(bad)
+            work.datastore.update(bad.key, _resource(sound), bad.revision, work.deadline)
+
+
+def _if_sound(work: Work, key: Key[Any]) -> Stored[Any] | Damaged | None:
+    try:
+        return work.datastore.get(key, work.deadline)
+    except Damaged as error:
+        return error
+
+
+def _resource(config: AllocationConfig) -> IPAMConfiguration:
+    return IPAMConfiguration(Metadata(_NAME), **_settings(config))
+
+
+def _settings(config: AllocationConfig | IPAMConfiguration) -> dict[str, Any]:
+    names = "strict_affinity", "auto_allocate_blocks", "max_blocks_per_host", "kubevirt_persistence", "cooldown_seconds"
+    return {name: getattr(config, name) for name in names}

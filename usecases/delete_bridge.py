@@ -1,0 +1,144 @@
+"""DEL of the bridge plugin: take back what an ADD made for one interface; the bridge and its addresses stay.
+
+The interface goes before its addresses are given back, so that nobody gets one that is still in use. Without a
+namespace, its record, its alias and `prevResult` lead to what is left on the host.
+
+Invariant: every step is tried whatever fails before; the first failure is the answer, and the record stays for the
+repeated DEL. DEL of what never was succeeds (cases B04, K01).
+"""
+
+from __future__ import annotations
+
+from domain.bridge.conf import NFTABLES
+from domain.bridge.names import alias, host_name
+from domain.cni.errors import CniError
+from domain.cni.result import Result, parse_result
+from domain.workload.steps import HOST, POD, Device
+from ports.bridge import NamespaceGone
+from ports.errors import PortError
+from ports.ipam_plugin import IpamCall
+from usecases.bridge.bridge_owner import owner_of, refuse_host_namespace
+from usecases.bridge.release_bridge import release_addresses
+from usecases.calls.host_lock import lock_container
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from domain.bridge.attachment import BridgeAttachment
+    from domain.ipam.address import Cidr
+    from ports.bridge import Sides
+    from ports.runtime import BridgeRuntime
+    from usecases.calls.call import BridgeCall
+
+
+def delete_bridge(call: BridgeCall, runtime: BridgeRuntime) -> None:
+    refuse_host_namespace(call, runtime)
+    lock_container(call, runtime)
+    deletion = _Deletion(call, runtime)
+    attempts = (
+        _attempt(runtime, "remove the container's interface", deletion.leave_namespace),
+        _attempt(runtime, "remove the host's device", deletion.leave_host),
+        _attempt(runtime, "release the addresses", deletion.release),
+        _attempt(runtime, "stop masquerading", deletion.stop_masquerade),
+    )
+    for failure in attempts:
+        if failure is not None:
+            raise failure
+    runtime.attachments.forget(call.netconf.name, owner_of(call).attachment)
+
+
+def _attempt(runtime: BridgeRuntime, what: str, step: Callable[[], None]) -> Exception | None:
+    try:
+        step()
+    except (PortError, CniError) as error:
+        runtime.log.error("DEL could not " + what, error=error)
+        return error
+    return None
+
+
+def previous(call: BridgeCall) -> Result:
+    """What `prevResult` says; nothing if it cannot be read."""
+    try:
+        return (
+            parse_result(call.netconf.prev_result, call.netconf.cni_version) if call.netconf.prev_result else Result()
+        )
+    except CniError:
+        return Result()
+
+
+class _Deletion:
+    def __init__(self, call: BridgeCall, runtime: BridgeRuntime) -> None:
+        self._call, self._runtime = call, runtime
+        self._owner = owner_of(call)
+        self._alias = alias(self._owner.network, self._owner.attachment)
+        self._record: BridgeAttachment | None = runtime.attachments.load(self._owner.network, self._owner.attachment)
+        self._previous = previous(call)
+        self._seen: tuple[Cidr, ...] = ()
+
+    def leave_namespace(self) -> None:
+        """The addresses are looked at before they go."""
+        if not self._call.request.netns:
+            return
+        pod = Device(POD, self._call.request.ifname)
+        try:
+            with self._runtime.bridges.enter(self._call.request.netns, self._call.deadline) as sides:
+                self._seen = sides.addresses(pod)
+                sides.remove(pod)
+        except NamespaceGone as error:
+            self._runtime.log.debug("The namespace is gone already", error=error)
+
+    def leave_host(self) -> None:
+        """Usually it has gone with its other end. Its alias says that it is this attachment's."""
+        with self._runtime.bridges.enter("", self._call.deadline) as sides:
+            for device in self._candidates(sides):
+                found = sides.link(device)
+                if found is not None and found.alias == self._alias:
+                    sides.remove(device)
+
+    def _candidates(self, sides: Sides) -> list[Device]:
+        """Without a record all devices have to be looked at."""
+        if self._record is not None:
+            return [Device(HOST, self._record.host_name)]
+        names = [host_name(self._owner.attachment)]
+        names += [one.name for one in self._previous.interfaces if one.name and not one.sandbox]
+        names += [link.name for link in sides.host_links() if link.alias == self._alias]
+        return [Device(HOST, name) for name in dict.fromkeys(names)]
+
+    def release(self) -> None:
+        """Rules that hold a device to its MAC go first; they hurt nobody, so a failure is no error."""
+        if self._call.netconf.mac_spoof_check or (self._record is not None and self._record.guarded):
+            try:
+                self._runtime.firewall.stop_guarding(self._owner, self._call.deadline)
+            except PortError as error:
+                self._runtime.log.warning("Cannot remove the MAC spoof check", error=error)
+        call = IpamCall(self._call.request, self._call.netconf, self._call.netconf_text)
+        release_addresses(call, self._record, self._runtime, self._call.deadline)
+
+    def stop_masquerade(self) -> None:
+        """The record says which rules there are; without one they are looked for.
+
+        iptables' do not tell the interfaces of a container apart, so that without an address they stay while another
+        interface of it is known.
+        """
+        record = self._record
+        if record is not None and not record.masquerade and not self._call.netconf.masquerade:
+            return
+        backend = record.masquerade if record is not None else ""
+        recorded = record.addresses if record is not None else ()
+        addresses = (*recorded, *[ip.address for ip in self._previous.ips], *self._seen)
+        if not addresses and self._has_other_interfaces():
+            backend = NFTABLES
+        self._runtime.firewall.stop_masquerade(
+            backend, self._owner, tuple(dict.fromkeys(addresses)), self._call.deadline
+        )
+
+    def _has_other_interfaces(self) -> bool:
+        """Or may have, for all we know."""
+        own = self._owner.attachment
+        try:
+            known = [one.id for one in self._runtime.attachments.all(self._owner.network)]
+        except PortError as error:
+            self._runtime.log.warning("Cannot tell whether the container has other interfaces", error=error)
+            return True
+        return any(one.container_id == own.container_id and one != own for one in known)

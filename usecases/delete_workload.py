@@ -1,0 +1,168 @@
+"""DEL of the network plugin: take back everything a container has (spec: cni-plugin 6).
+
+Addresses first, then the endpoint, then the device: whatever fails, the later steps are still tried, so that a
+repeated DEL has less to do. A datastore that cannot be reached, or that this DEL's configuration no longer leads to,
+leaves only the records for later: the device goes at once, and what another IPAM plugin gave with it.
+
+Invariant: DEL of a container that has nothing, or of one that is half gone, succeeds; and so does one of which only
+damaged records are left, which are the operator's to mend (`steps/sound_records.py`).
+"""
+
+from __future__ import annotations
+
+from domain.workload.identity import KUBERNETES, identify
+from ports.datastore import WorkloadEndpointKey
+from ports.errors import Damaged, Missing, PortError, Unavailable
+from usecases.calls.cluster_ready import cluster_and, require_ready
+from usecases.calls.former_ipam import OWN_IPAM, release_by_plugin, release_others
+from usecases.calls.host_lock import lock_container
+from usecases.calls.nameless import names_fault, was_never_ours
+from usecases.calls.node_name import node_name, require_nodename_file
+from usecases.calls.own_namespace import refuse_own_namespace
+from usecases.calls.removal import FIRST_ANSWER, attempt, disconnect, with_settings_of_add
+from usecases.ipam.sound_records import tell_damaged
+from usecases.pods.find_endpoint import endpoint_key, endpoints_like, matching
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.workload.endpoint import WorkloadEndpoint
+    from domain.workload.identity import Identity
+    from ports.datastore import Stored
+    from ports.runtime import Runtime
+    from usecases.calls.call import Call
+
+
+def delete_workload(call: Call, runtime: Runtime) -> None:
+    """Tries everything; then raises what failed: the endpoint's failure before the device's before IPAM's."""
+    with_settings_of_add(_delete, call, runtime)
+
+
+def _delete(call: Call, runtime: Runtime) -> None:
+    refuse_own_namespace(call.request, runtime)
+    identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
+    if was_never_ours(identity, runtime.log):
+        return
+    lock_container(call, runtime)
+    nodename = attempt(runtime, "tell this node's name", lambda: require_nodename_file(call.netconf, runtime.node))
+    if nodename is not None or names_fault(identity) is not None:
+        _delete_on_nameless_node(call, runtime, nodename)
+    elif identity.orchestrator == KUBERNETES:
+        from usecases.pods.remove_pod import remove_pod
+
+        remove_pod(call, runtime, identity)
+    else:
+        _delete_container(call, runtime, identity)
+
+
+def _delete_on_nameless_node(call: Call, runtime: Runtime, nodename: Exception | None) -> None:
+    """The endpoint's name is not known, so there is none to delete; the rest goes by the container alone."""
+    device = attempt(runtime, "remove the device", lambda: disconnect(call, runtime))
+    addresses = attempt(runtime, "release the addresses", lambda: release_by_plugin(call, runtime))
+    failure = nodename or device or addresses
+    if failure is not None:
+        raise failure
+
+
+def _delete_container(call: Call, runtime: Runtime, identity: Identity) -> None:
+    deletion = _Deletion(call, runtime, identity)
+    try:
+        listed = _endpoints_if_ready(call, runtime, identity)
+    except PortError as error:
+        _do_without_records(call, runtime, error)
+        raise
+    looking = attempt(runtime, "look for the endpoint", lambda: deletion.look(listed))
+    addresses = attempt(runtime, "release the addresses", deletion.release)
+    others = attempt(runtime, "release what another IPAM plugin gave", deletion.release_others)
+    endpoint = attempt(runtime, "delete the endpoint", deletion.delete_endpoint)
+    device = attempt(runtime, "remove the device", lambda: disconnect(call, runtime))
+    failure = looking or endpoint or device or addresses or others
+    if failure is not None:
+        raise failure
+
+
+def _endpoints_if_ready(
+    call: Call, runtime: Runtime, identity: Identity
+) -> tuple[Stored[WorkloadEndpoint], ...] | None:
+    """None if they have still to be read. CniError if the cluster is not ready; that it is can be taken for granted
+    where its record is damaged.
+    """
+    first = call.deadline.sooner(runtime.clock.monotonic(), FIRST_ANSWER)
+    try:
+        cluster, listed = cluster_and(runtime.datastore, endpoints_like(identity), first)
+    except Damaged as error:
+        tell_damaged(runtime.log, error)
+        return None
+    require_ready(cluster)
+    return listed
+
+
+def _do_without_records(call: Call, runtime: Runtime, why: PortError) -> None:
+    """An outage passes; of anything else nobody knows, so another IPAM plugin need not wait for it."""
+    attempt(runtime, "remove the device", lambda: disconnect(call, runtime))
+    if not isinstance(why, Unavailable) and call.netconf.ipam.type != OWN_IPAM:
+        attempt(runtime, "release the addresses", lambda: release_by_plugin(call, runtime))
+
+
+class _Deletion:
+    """What one DEL takes back of the records.
+
+    A container that was added under one interface name may be deleted under another. Its endpoint goes with it, unless
+    the interface that the endpoint is about is still there: then this DEL is about another one, which never had an
+    address of its own, and the endpoint and its addresses stay.
+    """
+
+    def __init__(self, call: Call, runtime: Runtime, identity: Identity) -> None:
+        self._call = call
+        self._runtime = runtime
+        self._identity = identity
+        self._key = endpoint_key(identity)
+        self._endpoint: WorkloadEndpoint | None = None
+        self._keep = False
+
+    def look(self, listed: tuple[Stored[WorkloadEndpoint], ...] | None) -> None:
+        """With None what is listed has still to be read."""
+        if listed is None:
+            try:
+                listed = self._runtime.datastore.list(endpoints_like(self._identity), self._call.deadline)
+            except Missing:  # a Kubernetes datastore knows pods only, so it has none of this container's
+                return
+        own = next((stored for stored in listed if stored.key == self._key), None)
+        found = own or matching(self._identity, listed)
+        if found is None:
+            return
+        self._endpoint = found.record
+        if own is not None:
+            return
+        if self._is_alive(found.record.endpoint):
+            self._runtime.log.info("Keeping the endpoint of another interface that is still there", endpoint=found.key)
+            self._keep = True
+        else:
+            metadata = found.record.metadata
+            self._key = WorkloadEndpointKey(metadata.namespace, metadata.name)
+
+    def _is_alive(self, ifname: str) -> bool:
+        netns = self._call.request.netns
+        if not netns or ifname == self._call.request.ifname:
+            return False
+        try:
+            seen = self._runtime.dataplane.look(netns, ifname, self._call.deadline)
+        except PortError:
+            return False  # the namespace is gone, and every interface with it
+        return seen is not None and seen.link is not None
+
+    def release(self) -> None:
+        if not self._keep:
+            release_by_plugin(self._call, self._runtime)
+
+    def release_others(self) -> None:
+        if not self._keep:
+            release_others(self._call, self._runtime, self._endpoint)
+
+    def delete_endpoint(self) -> None:
+        """By name and whatever is in it: a damaged record goes as well."""
+        if self._keep:
+            return
+        try:
+            self._runtime.datastore.delete(self._key, None, self._call.deadline)
+        except Missing:
+            self._runtime.log.debug("The endpoint is gone already", endpoint=self._key)

@@ -1,0 +1,149 @@
+"""Claim blocks for an owner and give them up again, by range, by block, by owner and by pool (spec: ipam 13).
+
+Giving up a block that holds addresses leaves it to those who hold them: it gets no new owner, and its last address
+takes it along. Blocks that somebody else owns are never touched.
+
+Invariant: the order of writes is that of `claim_block` and `give_up_block`, so a death anywhere leaves a state that
+the owner's next allocation, or a repetition of the call, recovers from.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.address import BITS, Cidr
+from domain.ipam.affinity import HOST, PENDING, VIRTUAL, Owner
+from domain.ipam.errors import IpamError, StillContended
+from domain.ipam.pools import enabled_pools, pool_of, require_block_size
+from ports.datastore import Affinities, AffinityKey, BlockKey, IPPools
+from ports.errors import Conflict, Missing, PortError
+from usecases.ipam.claim_block import NotOurs, Overtaken, claim_block, drop_affinity, give_up_block
+from usecases.ipam.work import MAX_TRIES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from domain.ipam.affinity import Affinity
+    from domain.ipam.block import Block
+    from domain.ipam.pools import Pool
+    from ports.datastore import Stored
+    from usecases.ipam.work import Work
+
+
+def claim_affinity(work: Work, cidr: Cidr, owner: Owner) -> tuple[tuple[Cidr, ...], tuple[Cidr, ...]]:
+    """Claim every block of a range: which are the owner's now, and which are somebody else's.
+
+    IpamError if the range is in no enabled pool or smaller than a block; StillContended if a block kept changing.
+    """
+    pool = _pool_around(work, cidr)
+    size = 1 << (BITS[cidr.version] - pool.block_length)
+    claimed: list[Cidr] = []
+    failed: list[Cidr] = []
+    place = Cidr(cidr.version, cidr.first, pool.block_length)
+    while place.first < cidr.end:
+        (claimed if _claim(work, owner, place) else failed).append(place)
+        place = place.replace(number=place.number + size)
+    return tuple(claimed), tuple(failed)
+
+
+def _claim(work: Work, owner: Owner, cidr: Cidr) -> bool:
+    for _ in range(MAX_TRIES):
+        try:
+            claim_block(work, owner, cidr)
+        except Overtaken:
+            continue
+        except NotOurs:
+            return False
+        return True
+    raise StillContended(BlockKey(cidr))
+
+
+def _pool_around(work: Work, cidr: Cidr) -> Pool:
+    pools = [one.record for one in work.datastore.list(IPPools(), work.deadline)]
+    pool = pool_of(enabled_pools(pools, cidr.version), cidr)
+    if pool is None:
+        raise IpamError(f"The requested CIDR ({cidr.network}) is not within any configured pools.")
+    if cidr.length > pool.block_length:
+        raise IpamError(f"The requested CIDR ({cidr.network}) is smaller than the minimum.")
+    require_block_size(pool)
+    return pool
+
+
+def release_affinity(work: Work, cidr: Cidr, owner: Owner, *, must_be_empty: bool) -> None:
+    """Give up the owner's blocks of a range. IpamError as `claim_affinity`, and for the first block not empty."""
+    _pool_around(work, cidr)
+    for affinity in work.datastore.list(Affinities(owner, cidr.version), work.deadline):
+        if _key(affinity).cidr in cidr:
+            _release(work, affinity, must_be_empty=must_be_empty)
+
+
+def release_block_affinity(work: Work, block: Block, *, must_be_empty: bool) -> None:
+    """Give up a block for whoever it names as its owner. Raises what `give_up_block` does, Conflict for a lost race."""
+    give_up_block(work, Owner.parse(block.affinity or ""), block.cidr, must_be_empty=must_be_empty)
+
+
+def release_host_affinities(work: Work, owner: Owner, *, must_be_empty: bool) -> None:
+    """Give up all blocks of an owner, as many as possible; then the last failure is raised, if there was one.
+
+    Unless the blocks must be empty, affinities that lead to no block go too.
+    """
+    failure: Exception | None = None
+    for affinity in work.datastore.list(Affinities(owner), work.deadline):
+        try:
+            found = _release(work, affinity, must_be_empty=must_be_empty)
+            if not found and not must_be_empty:
+                drop_affinity(work, affinity)
+        except (IpamError, PortError) as error:
+            work.log.error("Could not give up a block", affinity=affinity.key, error=error)
+            failure = error
+    if failure is not None:
+        raise failure
+
+
+def release_pool_affinities(work: Work, pool: Cidr) -> None:
+    """Take all blocks of a pool from their owners, whoever these are, until none is left.
+
+    An affinity that leads to no block goes too, unless somebody may be about to make the block.
+    """
+    for _ in range(MAX_TRIES):
+        inside = [one for one in _all_affinities(work) if _key(one).cidr in pool]
+        lost = [one for one in inside if not _release(work, one, must_be_empty=False)]
+        for affinity in lost:
+            if affinity.record.state != PENDING:
+                drop_affinity(work, affinity)
+        if len(lost) == len(inside):
+            return
+    raise StillContended(pool)
+
+
+def remove_host(work: Work, node: str) -> None:
+    """Take all blocks from a node that is gone. A node that never had one is fine."""
+    release_host_affinities(work, Owner(HOST, node), must_be_empty=False)
+
+
+def _all_affinities(work: Work) -> Iterable[Stored[Affinity]]:
+    hosts, virtual = work.datastore.fetch(
+        Affinities(Owner(HOST, "")), Affinities(Owner(VIRTUAL, "")), deadline=work.deadline
+    )
+    return (*hosts, *virtual)
+
+
+def _release(work: Work, affinity: Stored[Affinity], *, must_be_empty: bool) -> bool:
+    """Give up the block an affinity leads to, going round after lost races. False if affinity or block is gone."""
+    key = _key(affinity)
+    for _ in range(MAX_TRIES):
+        try:
+            give_up_block(work, key.owner, key.cidr, must_be_empty=must_be_empty)
+        except Conflict:
+            continue
+        except Missing:
+            return False
+        except NotOurs:
+            return True
+        return True
+    raise StillContended(key)
+
+
+def _key(affinity: Stored[Affinity]) -> AffinityKey:
+    key = affinity.key
+    assert isinstance(key, AffinityKey)  # noqa: S101 - narrows the type
+    return key

@@ -1,0 +1,157 @@
+"""What an automatic assignment goes by: settings, pools, reservations and the node's own blocks, read all at once.
+
+Invariant: nothing is decided before everything is read, and reading changes nothing.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.address import V4, V6
+from domain.ipam.config import AllocationConfig
+from domain.ipam.errors import IpamError
+from domain.ipam.pools import PoolRequest, choose_pools, require_versions
+from domain.ipam.reservations import reserved_cidrs
+from domain.value import Value
+from ports.datastore import (
+    Affinities,
+    AffinityKey,
+    AllocationConfigKey,
+    IPPools,
+    IPReservations,
+    NodeKey,
+)
+from ports.errors import Missing
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from domain.ipam.address import Cidr
+    from domain.ipam.affinity import Affinity
+    from domain.ipam.pools import Pool, PoolChoice
+    from domain.ipam.request import AssignRequest
+    from domain.ipam.reservations import Reservation
+    from ports.datastore import Stored
+    from usecases.ipam.work import Work
+
+NOT_STRICT = "global strict affinity should not be false for Windows node"
+
+
+class Surroundings(Value):
+    """What is stored that matters to a request. `affinities` are the node's, of the versions asked for.
+
+    `may_lag`: so may they, the pools and the reservations.
+    """
+
+    request: AssignRequest
+    config: AllocationConfig
+    pools: tuple[Pool, ...]
+    reservations: tuple[Reservation, ...]
+    labels: Mapping[str, str]
+    affinities: tuple[Stored[Affinity], ...]
+    may_lag: bool = False
+
+
+class Terms(Value):
+    """What one IP version's addresses may come from: pools, less `reserved` ranges; `affinities` are the node's, and
+    may lag if `may_lag`.
+    """
+
+    request: AssignRequest
+    version: int
+    config: AllocationConfig
+    choice: PoolChoice
+    reserved: tuple[Cidr, ...]
+    labels: Mapping[str, str]
+    affinities: tuple[Stored[Affinity], ...]
+    may_lag: bool = False
+
+
+def versions_of(request: AssignRequest) -> tuple[int, ...]:
+    """The IP versions asked for, IPv4 first."""
+    return tuple([version for version in (V4, V6) if request.counts.get(version, 0) > 0])
+
+
+def read_surroundings(work: Work, request: AssignRequest, *, may_lag: bool = False) -> Surroundings:
+    """One fetch. Missing without a record of the node; IpamError for a request that cannot be met as it stands."""
+    require_versions(request.pools)
+    versions = versions_of(request)
+    config, reservations, node, pools, affinities = work.datastore.fetch(
+        AllocationConfigKey(),
+        IPReservations(may_lag),
+        NodeKey(request.owner.name),
+        IPPools(may_lag),
+        Affinities(request.owner, versions[0] if len(versions) == 1 else None, may_lag),
+        deadline=work.deadline,
+    )
+    if node is None:
+        raise Missing(NodeKey(request.owner.name), "Node not found")
+    settings = config.record if config else AllocationConfig()
+    if request.on_windows and not settings.strict_affinity:
+        raise IpamError(NOT_STRICT, details="set strictAffinity in the IPAM configuration")
+    return Surroundings(
+        request,
+        settings,
+        tuple([one.record for one in pools]),
+        tuple([one.record for one in reservations]),
+        node.record.metadata.labels,
+        affinities,
+        may_lag,
+    )
+
+
+def read_ahead(work: Work, request: AssignRequest) -> Surroundings | None:
+    """The same as of a moment ago, for reading before the host's lock is taken; None where that has no use.
+
+    An API server makes one who wants an up-to-date list wait until 100 ms after it last asked its etcd how far it is;
+    what it remembers it tells at once, and each round trip that is made before the lock is one less for those who wait
+    for it. What lags is no reason to refuse: then None as well.
+    """
+    if work.datastore.lists_in_one_go:
+        return None
+    found = read_surroundings(work, request, may_lag=True)
+    return found if _serve(found) else None
+
+
+def _serve(found: Surroundings) -> bool:
+    try:
+        for version in versions_of(found.request):
+            terms_for(version, found)
+    except IpamError:
+        return False
+    return True
+
+
+def terms_for(version: int, found: Surroundings) -> Terms:
+    """IpamError when no pool may serve the version; `NoPool` if that is because of the pools' own settings."""
+    request = found.request
+    choice = choose_pools(found.pools, pool_request(request, version, found.labels))
+    reserved = reserved_cidrs(found.reservations, version)
+    reserved += tuple([one for one in request.busy if one.version == version])
+    affinities = tuple([one for one in found.affinities if cidr_of(one).version == version])
+    return Terms(request, version, found.config, choice, reserved, found.labels, affinities, found.may_lag)
+
+
+def renewed(terms: Terms, pools: tuple[Pool, ...], affinities: tuple[Stored[Affinity], ...]) -> Terms:
+    """The terms by the pools and affinities that there are now. IpamError as `terms_for`."""
+    choice = choose_pools(pools, pool_request(terms.request, terms.version, terms.labels))
+    return terms.replace(choice=choice, affinities=affinities)
+
+
+def pool_request(request: AssignRequest, version: int, labels: Mapping[str, str]) -> PoolRequest:
+    """What decides the choice of pools."""
+    return PoolRequest(
+        version,
+        request.owner.name,
+        labels,
+        request.namespace_labels,
+        wanted=request.pools.get(version, ()),
+        use=request.use,
+        longest_block=request.longest_block(version),
+    )
+
+
+def cidr_of(affinity: Stored[Affinity]) -> Cidr:
+    """The block that an affinity leads to."""
+    key = affinity.key
+    assert isinstance(key, AffinityKey)  # noqa: S101 - narrows the type
+    return key.cidr

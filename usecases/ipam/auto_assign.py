@@ -1,0 +1,177 @@
+"""Automatic assignment: from the node's own blocks first, then from new ones, then borrowed (spec: ipam 7–9).
+
+All that the choice depends on is fetched at once. Each address taken is registered for undo on the spot, so that a
+later failure, of this family or the other, leaks nothing.
+
+Invariant: a call never takes more addresses than it was asked for, nor more than its holder may have.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.errors import BlockLimitReached, HandleFull, IpamError, NoPool, StillContended
+from domain.ipam.pools import pool_of
+from domain.ipam.request import Assigned, AssignRequest, Taken
+from ports.datastore import Blocks, HandleKey
+from usecases.ipam.allocation_terms import read_surroundings, terms_for, versions_of
+from usecases.ipam.block_supply import BlockSupply, give_up_deselected
+from usecases.ipam.find_block import in_node_order
+from usecases.ipam.free_addresses import free_taken
+from usecases.ipam.held_before import adopt_held
+from usecases.ipam.take_addresses import Want, take_addresses
+from usecases.ipam.work import MAX_TRIES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from domain.ipam.block import Block
+    from ports.datastore import Stored
+    from ports.deadline import Deadline
+    from usecases.calls.undo import Undo
+    from usecases.ipam.allocation_terms import Surroundings, Terms
+    from usecases.ipam.work import Work
+
+STRICT = "No more free affine blocks and strict affinity enabled"
+
+
+def auto_assign(
+    work: Work, request: AssignRequest, undo: Undo, found: Surroundings | None = None
+) -> tuple[Assigned, ...]:
+    """What each requested IP version got, IPv4 first. A version may get less than asked; the messages say why.
+
+    `found` is what has been read for this request already. Raises IpamError where the original fails the whole call
+    (no pool, block limit); what was taken until then is registered with `undo`. A version that may be left out is
+    missing from the answer if no pool serves it.
+    """
+    versions = versions_of(request)
+    if not versions:
+        return ()
+    if found is None:
+        found = read_surroundings(work, request)
+    families: list[Assigned] = []
+    left_out: list[NoPool] = []
+    for version in versions:
+        try:
+            terms = terms_for(version, found)
+            give_up_deselected(work, terms)
+            families.append(_Family(work, terms, undo).assign())
+        except NoPool as error:
+            if not request.optional_families:
+                raise
+            work.log.warning("Leaving an IP version out", version=version, error=error, details=error.details)
+            left_out.append(error)
+    if not families:
+        raise left_out[0]
+    return tuple(families)
+
+
+class _Family:
+    """One IP version's assignment in progress."""
+
+    def __init__(self, work: Work, terms: Terms, undo: Undo) -> None:
+        self._work = work
+        self._terms = terms
+        self._request = terms.request
+        self._count = terms.request.counts[terms.version]
+        self._undo = undo
+        self._taken: list[Taken] = []
+        self._messages: list[str] = []
+
+    def assign(self) -> Assigned:
+        """Refused only by what is so now: what fails by terms that lag is tried by those of now, if these differ."""
+        if not self._terms.may_lag:
+            return self._assign()
+        try:
+            found = self._assign()
+            if found.taken or not self._finds_other_terms():
+                return found
+        except IpamError:
+            if self._taken or not self._finds_other_terms():
+                raise
+        self._messages.clear()
+        return self._assign()
+
+    def _finds_other_terms(self) -> bool:
+        """Read again what to go by; whether it has changed. Pools that do not serve the request may come and go."""
+        then = self._terms
+        self._terms = now = terms_for(then.version, read_surroundings(self._work, self._request))
+        return (now.choice.usable, now.reserved, now.config) != (then.choice.usable, then.reserved, then.config)
+
+    def _assign(self) -> Assigned:
+        for _ in range(MAX_TRIES):
+            if self._request.max_per_handle:
+                self._taken += adopt_held(self._work, self._request, self._terms.version, self._taken)
+            try:
+                self._draw()
+            except HandleFull:  # a rival of the same handle was faster: what it has got is the answer
+                continue
+            return self._so_far()
+        raise StillContended(HandleKey(self._request.handle))
+
+    def _draw(self) -> None:
+        """Take what is missing, from block after block."""
+        supply = BlockSupply(self._work, self._terms)
+        while len(self._taken) < self._count:
+            try:
+                block = supply.next()
+            except BlockLimitReached as error:
+                self._messages.append(
+                    "Need to allocate an IPAM block but could not - "
+                    f"limit of {error.limit} blocks reached for this node"
+                )
+                error.assigned = self._so_far()
+                raise
+            if block is None:
+                return self._take_borrowed()
+            self._take(block, affine=True)
+        return None
+
+    def _so_far(self) -> Assigned:
+        kept = self._request.kept.get(self._terms.version)
+        messages = tuple(dict.fromkeys(self._messages))
+        return Assigned(self._terms.version, self._count, tuple(self._taken), messages, kept)
+
+    def _take(self, block: Stored[Block], *, affine: bool) -> None:
+        want = Want(
+            self._request,
+            self._count - len(self._taken),
+            self._terms.reserved,
+            self._terms.config.cooldown_seconds,
+            affine,
+        )
+        for taken in take_addresses(self._work, block, want):
+            self._undo.register(f"assign {taken.address}", self._undoing(taken))
+            self._taken.append(taken)
+
+    def _undoing(self, taken: Taken) -> Callable[[Deadline], None]:
+        request = self._request
+        return lambda deadline: free_taken(self._work.until(deadline), request.handle, taken, request.attribute)
+
+    def _take_borrowed(self) -> None:
+        blocks = self._work.datastore.list(Blocks(self._terms.version), self._work.deadline)
+        if self._terms.config.strict_affinity:
+            self._messages.append(STRICT)
+            self._log_foreign(blocks)
+            return
+        exhausted: list[str] = []
+        for pool in self._terms.choice.usable:
+            for block in in_node_order(self._work, self._request.owner, pool, self._terms.reserved, blocks):
+                if len(self._taken) < self._count:
+                    self._take(block, affine=False)
+            if len(self._taken) < self._count:
+                exhausted.append(str(pool.cidr))
+        if exhausted:
+            self._messages.append(f"No IPs available in pools: [{' '.join(exhausted)}]")
+
+    def _log_foreign(self, blocks: tuple[Stored[Block], ...]) -> None:
+        """Say what strict affinity withholds; the answer's text is the original's and says nothing of it."""
+        foreign = sum(
+            len(one.record.free(self._terms.reserved))
+            for one in blocks
+            if pool_of(self._terms.choice.usable, one.record.cidr)
+        )
+        self._work.log.warning(
+            "No address can be assigned because strictAffinity forbids to borrow from other nodes' blocks",
+            free_in_foreign_blocks=foreign,
+            setting="strictAffinity in the IPAM configuration",
+        )

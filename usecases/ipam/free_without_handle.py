@@ -1,0 +1,49 @@
+"""Free a container whose handle record is gone, or damaged, although blocks still hold addresses for it.
+
+The blocks are the truth and the handle only an index to them, so all blocks are read, in one listing. Where a listing
+goes page by page only the node's own blocks are: runtimes repeat DEL, and each must stay cheap in a large cluster.
+
+Invariant: as in free_addresses: only addresses whose holder is the named handle are freed.
+"""
+
+from __future__ import annotations
+
+from ports.datastore import Affinities, AffinityKey, BlockKey, Blocks
+from ports.errors import Damaged
+from usecases.ipam.free_addresses import Chosen, free_in_block
+from usecases.ipam.sound_records import fetch_sound, if_sound, tell_damaged
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.ipam.affinity import Owner
+    from domain.ipam.block import Block
+    from ports.datastore import Stored
+    from usecases.ipam.work import Work
+
+
+def free_without_handle(work: Work, owner: Owner | None, handle: str, cooldown: int) -> int:
+    """How many addresses were freed. `owner` is the node that asks; None: an operator does, who can wait."""
+    mine = Chosen(lambda block: block.held_by(handle), cooldown)
+    if owner is None or work.datastore.lists_in_one_go:
+        blocks = work.datastore.list(Blocks(), work.deadline)
+    else:
+        blocks = _own(work, owner)
+    freed = 0
+    for stored in blocks:
+        if stored.record.held_by(handle):
+            try:
+                freed += len(free_in_block(work, stored.record.cidr, mine, stored).holders)
+            except Damaged as error:  # by somebody who was faster
+                tell_damaged(work.log, error)
+    return freed
+
+
+def _own(work: Work, owner: Owner) -> tuple[Stored[Block], ...]:
+    """The blocks that the node's affinities lead to, without those that cannot be read."""
+    found: list[Stored[Block] | None] = []
+    (affinities,) = fetch_sound(work.datastore, work.log, Affinities(owner), deadline=work.deadline)
+    for affinity in if_sound(affinities) or ():
+        assert isinstance(affinity.key, AffinityKey)  # noqa: S101 - narrows the type
+        block = fetch_sound(work.datastore, work.log, BlockKey(affinity.key.cidr), deadline=work.deadline)[0]
+        found.append(if_sound(block))
+    return tuple([block for block in found if block is not None])

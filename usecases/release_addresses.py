@@ -1,0 +1,85 @@
+"""DEL of the IPAM plugin: free whatever a container holds (spec: ipam 5, 14.6).
+
+What a virtual machine has is freed with the machine, not with a pod of it. Whether its addresses are kept may have
+been decided otherwise when the pod got them, so the DEL of a machine's pod looks at both handles.
+
+Invariant: a container that holds nothing is released successfully, as often as the runtime asks; and so is one of
+which only damaged records tell.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.affinity import HOST, Owner
+from domain.workload.identity import KUBERNETES, identify
+from ports.datastore import AllocationConfigKey, HandleKey, IPPools, NodeKey
+from ports.errors import Damaged
+from usecases.calls.host_lock import host_lock
+from usecases.calls.nameless import was_never_ours
+from usecases.calls.node_name import node_name
+from usecases.calls.own_namespace import refuse_own_namespace
+from usecases.calls.removal import with_settings_of_add
+from usecases.ipam.free_addresses import Seen, cooldown_of, free_held
+from usecases.ipam.free_without_handle import free_without_handle
+from usecases.ipam.sound_records import fetch_sound, if_sound
+from usecases.ipam.work import Work
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    from domain.ipam.handle import Handle
+    from domain.workload.identity import Identity
+    from ports.datastore import Need, Stored
+    from ports.runtime import Runtime
+    from usecases.calls.call import Call
+
+    _Read: TypeAlias = tuple[int, Stored[Handle] | Damaged | None, Seen | None]
+
+
+def release_addresses(call: Call, runtime: Runtime) -> None:
+    """As the plugin that a runtime calls; if its settings are lost, with those that the ADD had."""
+    with_settings_of_add(release_held, call, runtime)
+
+
+def release_held(call: Call, runtime: Runtime) -> None:
+    """The handle of today's form first; only without one is that of old versions (2.x) tried."""
+    refuse_own_namespace(call.request, runtime)
+    identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
+    if was_never_ours(identity, runtime.log):
+        return
+    handle = f"{call.netconf.name}.{identity.container_id}"
+    kubernetes = identity.orchestrator == KUBERNETES
+    legacy = f"{identity.namespace}.{identity.pod}" if kubernetes else identity.container_id
+    work = Work.on(runtime, call.deadline)
+    with host_lock(call, runtime):
+        cooldown, held, seen = _read(work, handle, identity.node)
+        if identity.is_named_as_launcher and _leave_machine(call, runtime, identity, cooldown) and held is None:
+            return
+        if held is None:
+            (held,) = fetch_sound(work.datastore, work.log, HandleKey(legacy), deadline=work.deadline)
+        if held is not None and not isinstance(held, Damaged):
+            free_held(work, held, cooldown, seen)
+        elif free_without_handle(work, Owner(HOST, identity.node), handle, cooldown):
+            runtime.log.warning("Freed addresses whose handle record was gone", handle=handle)
+        else:
+            runtime.log.warning("Asked to release a container that holds no address", handle=handle)
+
+
+def _leave_machine(call: Call, runtime: Runtime, identity: Identity, cooldown: int) -> bool:
+    """Whether the pod ran a virtual machine that has addresses of its own. Few pods need what this loads."""
+    from usecases.pods.find_machine import machine_left
+    from usecases.pods.leave_machine import leave_machine
+
+    leaving = machine_left(call, runtime, identity)
+    return leaving is not None and leave_machine(Work.on(runtime, call.deadline), runtime.cluster, leaving, cooldown)
+
+
+def _read(work: Work, handle: str, node: str) -> _Read:
+    """Where several reads are one round trip, also what a block that gets empty is judged by."""
+    wanted: tuple[Need[Any], ...] = (AllocationConfigKey(), HandleKey(handle))
+    if work.datastore.lists_in_one_go:
+        wanted += (NodeKey(node), IPPools())
+    config, held, *judged = fetch_sound(work.datastore, work.log, *wanted, deadline=work.deadline)
+    its_node, pools = map(if_sound, judged) if judged else (None, None)
+    seen = Seen(its_node, pools) if its_node is not None and pools is not None else None
+    return cooldown_of(config), held, seen
