@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from domain.workload.steps import Device, Step
+    from domain.linux.steps import Device, Step
     from ports.deadline import Deadline
 
 

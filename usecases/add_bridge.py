@@ -22,8 +22,8 @@ from domain.bridge.plan import (
 )
 from domain.cni.errors import INTERNAL, CniError
 from domain.cni.result import Dns, Result, ResultInterface
-from domain.workload.mac import is_device_mac, parse_mac
-from domain.workload.steps import HOST, POD, Device
+from domain.linux.mac import is_device_mac, parse_mac
+from domain.linux.steps import HOST, POD, Device
 from ports.errors import Missing, Refused
 from ports.ipam_plugin import IpamCall
 from usecases.bridge.bridge_owner import owner_of, refuse_host_namespace

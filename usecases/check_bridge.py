@@ -13,7 +13,7 @@ from domain.bridge.addressing import MAIN_TABLE, gateways, is_default
 from domain.bridge.names import alias
 from domain.bridge.plan import gateway_device
 from domain.cni.result import parse_result
-from domain.workload.steps import HOST, POD, Device
+from domain.linux.steps import HOST, POD, Device
 from ports.errors import Missing, Refused
 from ports.ipam_plugin import IpamCall
 from usecases.bridge.bridge_owner import owner_of, refuse_host_namespace

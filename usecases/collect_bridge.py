@@ -13,7 +13,7 @@ from domain.bridge.conf import AttachmentId
 from domain.bridge.names import attachment_of
 from domain.cni.errors import INTERNAL, CniError
 from domain.json_text import dumps, parse
-from domain.workload.steps import HOST, Device
+from domain.linux.steps import HOST, Device
 from ports.errors import PortError, Refused
 from ports.firewall import Owner
 from ports.ipam_plugin import IpamCall

@@ -13,7 +13,7 @@ from domain.bridge.conf import NFTABLES
 from domain.bridge.names import alias, host_name
 from domain.cni.errors import CniError
 from domain.cni.result import Result, parse_result
-from domain.workload.steps import HOST, POD, Device
+from domain.linux.steps import HOST, POD, Device
 from ports.bridge import NamespaceGone
 from ports.errors import PortError
 from ports.ipam_plugin import IpamCall

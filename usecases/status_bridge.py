@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from domain.cni.errors import NOT_AVAILABLE
-from domain.workload.steps import HOST, Device
+from domain.linux.steps import HOST, Device
 from ports.errors import Refused
 from ports.ipam_plugin import IpamCall
 

@@ -14,7 +14,8 @@ from adapters.linux.interpreter import Interpreter, StepFailed
 from adapters.linux.netlink.bridge_seam import BridgeNetlink, PortVlan, RouteRequest
 from adapters.linux.netlink.seam import KernelError, LinkMissing, PairRequest
 from domain.bridge.addressing import in_the_way
-from domain.bridge.steps import (
+from domain.ipam.address import V6
+from domain.linux.bridge_steps import (
     AppendRoute,
     AssignAddress,
     AwaitPort,
@@ -28,8 +29,7 @@ from domain.bridge.steps import (
     PinMac,
     SetAlias,
 )
-from domain.ipam.address import V6
-from domain.workload.steps import HOST, Device
+from domain.linux.steps import HOST, Device
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from adapters.linux.netlink.seam import KernelError, PairRequest, Unanswered, de
 from adapters.linux.netlink.transports import load_lean_bridge
 from domain.cni.errors import NOT_AVAILABLE
 from domain.ipam.address import V4, V6
-from domain.workload.steps import HOST, POD, Device
+from domain.linux.steps import HOST, POD, Device
 from ports.bridge import BridgeLink, Bridges, NamespaceGone, PresentRoute, Sides
 from ports.errors import Expired, Refused
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from adapters.linux.netlink.bridge_seam import KernelPort, PortVlan
     from adapters.linux.netlink.transports import BridgeNetlinkLoader
     from domain.ipam.address import Cidr
-    from domain.workload.steps import Step
+    from domain.linux.steps import Step
     from ports.clock import Clock
     from ports.deadline import Deadline
     from ports.log import Log

@@ -16,8 +16,8 @@ from adapters.linux.netlink.seam import KernelError, LinkMissing, delete_named
 from adapters.linux.netlink.transports import load_lean
 from adapters.linux.spare_memory import give_back
 from domain.ipam.address import V4, V6
+from domain.linux.steps import HOST, POD, Device
 from domain.workload.plan import plan_for
-from domain.workload.steps import HOST, POD, Device
 from ports.dataplane import Connected, Dataplane, Link, Seen
 from ports.errors import Expired, Refused
 

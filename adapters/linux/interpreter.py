@@ -1,6 +1,6 @@
 """Making a plan true in the kernel, step by step, and taking back what could not be finished.
 
-It knows the vocabulary of domain/workload/steps and nothing of who planned, so any plugin's plan runs here.
+It knows the vocabulary of domain/linux/steps and nothing of who planned, so any plugin's plan runs here.
 
 Invariant: after `run` has raised, `undo` removes the pair that this run made and nothing that was there before.
 """
@@ -19,8 +19,8 @@ from adapters.linux.netlink.seam import (
     unsupported,
 )
 from domain.ipam.address import V6, Address, Cidr
-from domain.workload.mac import link_local
-from domain.workload.steps import (
+from domain.linux.mac import link_local
+from domain.linux.steps import (
     HOST,
     POD,
     AddAddress,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from adapters.linux.kernel import Kernel
     from adapters.linux.netlink.seam import Netlink
-    from domain.workload.steps import Step
+    from domain.linux.steps import Step
     from ports.clock import Clock
     from ports.deadline import Deadline
     from ports.log import Log

@@ -12,7 +12,7 @@ import os
 
 from adapters.linux.namespaces import Inside, open_namespace
 from adapters.linux.sysctl import read_sysctl, write_sysctl
-from domain.workload.steps import HOST
+from domain.linux.steps import HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

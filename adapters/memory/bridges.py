@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from adapters.memory.network import HOST_NAMESPACE, MemoryLink, MemoryNetwork
 from domain.bridge.addressing import LINK_LOCAL, in_the_way
-from domain.bridge.steps import (
+from domain.linux.bridge_steps import (
     AppendRoute,
     AssignAddress,
     AwaitPort,
@@ -23,7 +23,7 @@ from domain.bridge.steps import (
     PinMac,
     SetAlias,
 )
-from domain.workload.steps import HOST, POD, Device, KeepLearnedRoutes, SetUp, WriteSysctl
+from domain.linux.steps import HOST, POD, Device, KeepLearnedRoutes, SetUp, WriteSysctl
 from ports.bridge import BridgeLink, Bridges, NamespaceGone, PresentRoute, Sides
 from ports.errors import Expired, Refused
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from domain.ipam.address import Cidr
-    from domain.workload.steps import Step
+    from domain.linux.steps import Step
     from ports.clock import Clock
     from ports.deadline import Deadline
     from ports.log import Log

@@ -9,8 +9,7 @@ that the Linux adapter passes holds for it too.
 from __future__ import annotations
 
 from adapters.memory.network import HOST_NAMESPACE, MemoryLink, MemoryNetwork
-from domain.workload.plan import plan_for
-from domain.workload.steps import (
+from domain.linux.steps import (
     HOST,
     POD,
     AddAddress,
@@ -27,6 +26,7 @@ from domain.workload.steps import (
     SetUp,
     WriteSysctl,
 )
+from domain.workload.plan import plan_for
 from ports.dataplane import Connected, Dataplane, Link, Seen
 from ports.errors import Expired, Refused
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from domain.linux.steps import Step
     from domain.workload.attachment import Attachment
-    from domain.workload.steps import Step
     from ports.clock import Clock
     from ports.deadline import Deadline
     from ports.log import Log

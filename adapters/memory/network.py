@@ -6,11 +6,11 @@ Invariant: a device is in exactly one namespace, and a pair loses both ends toge
 from __future__ import annotations
 
 from domain.ipam.address import V6, Address, Cidr
-from domain.workload.mac import link_local
+from domain.linux.mac import link_local
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from domain.workload.steps import KeepLearnedRoutes
+    from domain.linux.steps import KeepLearnedRoutes
 
 HOST_NAMESPACE = ""
 

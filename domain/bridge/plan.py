@@ -9,7 +9,8 @@ Invariant: pure, and in the reference plugin's order; nothing in here deletes a 
 from __future__ import annotations
 
 from domain.bridge.addressing import first_gateway, gateways
-from domain.bridge.steps import (
+from domain.ipam.address import V4, V6
+from domain.linux.bridge_steps import (
     AppendRoute,
     AssignAddress,
     AwaitPort,
@@ -23,8 +24,7 @@ from domain.bridge.steps import (
     PinMac,
     SetAlias,
 )
-from domain.ipam.address import V4, V6
-from domain.workload.steps import HOST, POD, Device, KeepLearnedRoutes, SetUp, Step, WriteSysctl
+from domain.linux.steps import HOST, POD, Device, KeepLearnedRoutes, SetUp, Step, WriteSysctl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

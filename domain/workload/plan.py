@@ -11,8 +11,8 @@ host end stays down until duplicate address detection is off, and addresses come
 from __future__ import annotations
 
 from domain.ipam.address import V4, V6, Address, Cidr
-from domain.workload.mac import parse_mac
-from domain.workload.steps import (
+from domain.linux.mac import parse_mac
+from domain.linux.steps import (
     HOST,
     POD,
     SCOPE_LINK,

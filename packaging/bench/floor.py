@@ -17,9 +17,7 @@ from typing import Any
 from process import Call
 
 from domain.ipam.address import Address, Cidr
-from domain.workload.attachment import Attachment
-from domain.workload.plan import plan_for
-from domain.workload.steps import (
+from domain.linux.steps import (
     HOST,
     POD,
     AddAddress,
@@ -29,10 +27,12 @@ from domain.workload.steps import (
     SetUp,
     WriteSysctl,
 )
+from domain.workload.attachment import Attachment
+from domain.workload.plan import plan_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from domain.workload.steps import Step
+    from domain.linux.steps import Step
 
 EVERYWHERE = Cidr.parse("0.0.0.0/0")
 

@@ -10,10 +10,10 @@ import pytest
 from domain.bridge.attachment import BridgeAttachment
 from domain.bridge.conf import AttachmentId, read_bridge_conf
 from domain.bridge.plan import bridge_plan, container_plan, gateway_plan, layer_2_plan, port_check_plan, port_plan
-from domain.bridge.steps import EnsureAddress
 from domain.cni.result import Result, ResultIp, ResultRoute
 from domain.ipam.address import Address, Cidr
-from domain.workload.steps import HOST, POD, Device, Step
+from domain.linux.bridge_steps import EnsureAddress
+from domain.linux.steps import HOST, POD, Device, Step
 from ports.bridge import NamespaceGone
 from ports.deadline import Deadline
 from ports.errors import Expired, Refused

@@ -9,9 +9,9 @@ Invariant: everything that can be refused without allocating is refused first.
 from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
+from domain.linux.mac import parse_mac
 from domain.workload.annotations import FLOATING_IPS, floating_nats, hardware_address
 from domain.workload.attachment import Attachment
-from domain.workload.mac import parse_mac
 from domain.workload.status_file import policy_key, status_file_name
 from usecases.calls.connect_device import connect_device
 from usecases.pods.network_workload import require_storable

@@ -11,7 +11,7 @@ from adapters.linux.netlink.bridge_seam import PortVlan, RouteRequest
 from adapters.linux.netlink.seam import KernelError, PairRequest, unsupported
 from adapters.linux.netlink.transports import load_lean_bridge, load_pyroute2_bridge
 from domain.ipam.address import Address, Cidr
-from domain.workload.steps import POD
+from domain.linux.steps import POD
 from worlds.linux_world import LinuxWorld
 
 TRANSPORTS = {"lean": load_lean_bridge, "library": load_pyroute2_bridge}

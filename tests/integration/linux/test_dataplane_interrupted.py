@@ -14,7 +14,7 @@ from adapters.linux.netlink.on_pyroute2 import Pyroute2Netlink
 from adapters.linux.netlink.seam import Unanswered
 from adapters.linux.netlink.transports import load_lean_bridge, load_pyroute2_bridge
 from contracts.dataplane import HOST, V4, V6
-from domain.workload.steps import POD, Device
+from domain.linux.steps import POD, Device
 from ports.errors import Refused
 from worlds.linux_world import TRANSPORTS, LinuxWorld
 

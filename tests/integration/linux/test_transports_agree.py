@@ -13,7 +13,7 @@ from adapters.linux.netlink.seam import KernelError, PairRequest
 from adapters.linux.netlink.transports import load_lean, load_pyroute2
 from contracts.dataplane import DEFAULTS, GATEWAY_V6, HOST, V4, V6
 from domain.ipam.address import Address, Cidr
-from domain.workload.steps import POD
+from domain.linux.steps import POD
 from ports.errors import PortError
 from worlds.linux_world import TRANSPORTS, LinuxWorld
 

@@ -15,7 +15,8 @@ from adapters.linux.netlink.bridge_seam import BridgeNetlink, KernelAddress, Ker
 from adapters.linux.netlink.seam import KernelError
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
-from domain.bridge.steps import (
+from domain.ipam.address import Cidr
+from domain.linux.bridge_steps import (
     AwaitPort,
     AwaitSettled,
     Enslave,
@@ -26,8 +27,7 @@ from domain.bridge.steps import (
     JoinVlans,
     PinMac,
 )
-from domain.ipam.address import Cidr
-from domain.workload.steps import Device, Step
+from domain.linux.steps import Device, Step
 from ports.errors import Expired, Refused
 
 VETH, BRIDGE = Device("host", "veth1"), Device("host", "br0")

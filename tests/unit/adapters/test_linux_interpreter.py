@@ -20,9 +20,7 @@ from adapters.linux.netlink.seam import (
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
 from domain.ipam.address import Address, Cidr
-from domain.workload.attachment import Attachment
-from domain.workload.plan import HOST_MAC, plan_for
-from domain.workload.steps import (
+from domain.linux.steps import (
     AddRoute,
     AwaitLinkLocal,
     CreatePair,
@@ -36,6 +34,8 @@ from domain.workload.steps import (
     Step,
     WriteSysctl,
 )
+from domain.workload.attachment import Attachment
+from domain.workload.plan import HOST_MAC, plan_for
 from ports.errors import Expired, Refused
 
 H, P = Device("host", "cali1"), Device("pod", "eth0")

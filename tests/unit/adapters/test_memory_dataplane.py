@@ -9,8 +9,8 @@ from adapters.memory.dataplane import MemoryDataplane
 from adapters.memory.log import RecordingLog
 from contracts.dataplane import HOST, V4, V6, DataplaneContract, World
 from domain.ipam.address import Cidr
+from domain.linux.steps import AddAddress, CreatePair, WriteSysctl
 from domain.workload.plan import plan_for
-from domain.workload.steps import AddAddress, CreatePair, WriteSysctl
 from ports.errors import Refused
 
 

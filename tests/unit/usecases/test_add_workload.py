@@ -13,10 +13,10 @@ from domain.cni.netconf import IpamSettings, PolicySettings
 from domain.cni.request import CniArgs
 from domain.cni.result import Dns, Result, ResultInterface, ResultIp, ResultRoute
 from domain.ipam.address import Address, Cidr
+from domain.linux.steps import AddAddress, CreatePair, EnsureRoute
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.profiles import Rule
-from domain.workload.steps import AddAddress, CreatePair, EnsureRoute
 from ports.datastore import (
     BlockKey,
     ClusterInformationKey,

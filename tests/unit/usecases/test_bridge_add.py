@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from domain.bridge.steps import AppendRoute, AwaitPort, Enslave, EnsureAddress, SetAlias
 from domain.cni.errors import CniError
 from domain.cni.result import Dns, Result, ResultIp, ResultRoute
 from domain.ipam.address import Address, Cidr
+from domain.linux.bridge_steps import AppendRoute, AwaitPort, Enslave, EnsureAddress, SetAlias
 from ports.errors import Expired, Refused, Unavailable
 from worlds.one_host import DUAL, GATEWAY_V4, NETWORK, ONE_V4, V4, OneHost, netns
 

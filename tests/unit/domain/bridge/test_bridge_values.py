@@ -17,7 +17,9 @@ from domain.bridge.plan import (
     port_check_plan,
     port_plan,
 )
-from domain.bridge.steps import (
+from domain.cni.result import Result, ResultIp, ResultRoute
+from domain.ipam.address import Address, Cidr
+from domain.linux.bridge_steps import (
     AppendRoute,
     AssignAddress,
     AwaitPort,
@@ -31,9 +33,7 @@ from domain.bridge.steps import (
     PinMac,
     SetAlias,
 )
-from domain.cni.result import Result, ResultIp, ResultRoute
-from domain.ipam.address import Address, Cidr
-from domain.workload.steps import Device, KeepLearnedRoutes, SetUp, WriteSysctl
+from domain.linux.steps import Device, KeepLearnedRoutes, SetUp, WriteSysctl
 
 V4, V6 = Cidr.parse("10.9.0.5/24"), Cidr.parse("fd09::5/64")
 DEFAULT_V4, DEFAULT_V6 = Cidr.parse("0.0.0.0/0"), Cidr.parse("::/0")

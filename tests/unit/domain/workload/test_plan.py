@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Address, Cidr
-from domain.workload.attachment import Attachment
-from domain.workload.mac import link_local, parse_mac
-from domain.workload.plan import plan_for
-from domain.workload.steps import (
+from domain.linux.mac import link_local, parse_mac
+from domain.linux.steps import (
     AddAddress,
     AddRoute,
     AwaitLinkLocal,
@@ -24,6 +22,8 @@ from domain.workload.steps import (
     Step,
     WriteSysctl,
 )
+from domain.workload.attachment import Attachment
+from domain.workload.plan import plan_for
 
 H, P = Device("host", "cali1"), Device("pod", "eth0")
 MAC = "ee:ee:ee:ee:ee:ee"

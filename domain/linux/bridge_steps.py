@@ -1,5 +1,4 @@
-"""What can be done to a bridge, its ports and what hangs on them: the words that the bridge plugin's plans add to
-those of domain/workload/steps.
+"""What can be done to a bridge, its ports and what hangs on them, beside what `steps` says of every device.
 
 Invariant: as there, an action says all that its doing needs. Those called Ensure… are true afterwards whether or not
 they were before, so that many calls may make them true at once.
@@ -8,8 +7,8 @@ they were before, so that many calls may make them true at once.
 from __future__ import annotations
 
 from domain.ipam.address import Address, Cidr
+from domain.linux.steps import Device
 from domain.value import Value
-from domain.workload.steps import Device
 
 
 class EnsureBridge(Value):

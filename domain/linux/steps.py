@@ -1,7 +1,8 @@
 """The vocabulary of plans: what can be done to devices, addresses, routes and sysctls on the two sides of a container.
 
-An adapter interprets these one after the other and knows nothing of who planned them or why; so a plan can be
-compared as a value in a test, and another plugin can plan with the same words.
+Both plugins plan with these words (domain/workload/plan, domain/bridge/plan). One interpreter takes the steps one after
+the other, and knows nothing of who planned them or why; so a test can compare a plan as a value. What only bridges
+need is in `bridge_steps`, which a plugin without them never loads.
 
 Invariant: an action says all that its doing needs; only `AwaitLinkLocal` finds out something that later actions use.
 """
@@ -139,7 +140,7 @@ class AddAddress(Value):
 
 
 if TYPE_CHECKING:
-    Action: TypeAlias = Value  # one of the above, or of another plugin's own words (domain/bridge/steps)
+    Action: TypeAlias = Value  # one of the above, or of those in `bridge_steps`
 
 
 class Step(Value):
