@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ports.deadline import Deadline
 
 
-class Owner(Value):
+class RuleOwner(Value):
     """Whose rules they are."""
 
     network: str
@@ -34,17 +34,17 @@ class Firewall(ABC):
         """`wanted`, or without one iptables if that works, else nftables. Refused if what it comes to does not work."""
 
     @abstractmethod
-    def masquerade(self, backend: str, owner: Owner, addresses: tuple[Cidr, ...], deadline: Deadline) -> None:
+    def masquerade(self, backend: str, owner: RuleOwner, addresses: tuple[Cidr, ...], deadline: Deadline) -> None:
         """Traffic from these addresses that leaves their subnets takes the host's. True afterwards, however often."""
 
     @abstractmethod
     def missing_masquerade(
-        self, backend: str, owner: Owner, addresses: tuple[Cidr, ...], deadline: Deadline
+        self, backend: str, owner: RuleOwner, addresses: tuple[Cidr, ...], deadline: Deadline
     ) -> tuple[Cidr, ...]:
         """Those without their rules."""
 
     @abstractmethod
-    def stop_masquerade(self, backend: str, owner: Owner, addresses: tuple[Cidr, ...], deadline: Deadline) -> None:
+    def stop_masquerade(self, backend: str, owner: RuleOwner, addresses: tuple[Cidr, ...], deadline: Deadline) -> None:
         """Remove the owner's rules; "" is every back end that works here. Without rules it is fine.
 
         iptables' are shared by a container's interfaces on one network: only those of the addresses go, or all if
@@ -56,12 +56,12 @@ class Firewall(ABC):
         """Remove a network's rules whose owner is not valid; iptables' stay if any interface of the container is."""
 
     @abstractmethod
-    def guard(self, owner: Owner, host_name: str, mac: str, deadline: Deadline) -> None:
+    def guard(self, owner: RuleOwner, host_name: str, mac: str, deadline: Deadline) -> None:
         """Drop what comes from that device with another source MAC. Refused `failed to setup spoof-check: …`."""
 
     @abstractmethod
-    def is_guarded(self, owner: Owner, deadline: Deadline) -> bool: ...
+    def is_guarded(self, owner: RuleOwner, deadline: Deadline) -> bool: ...
 
     @abstractmethod
-    def stop_guarding(self, owner: Owner, deadline: Deadline) -> None:
+    def stop_guarding(self, owner: RuleOwner, deadline: Deadline) -> None:
         """Refused `failed to teardown spoof-check: …`; without rules it is fine."""

@@ -26,8 +26,7 @@ from domain.linux.mac import is_device_mac, parse_mac
 from domain.linux.steps import HOST, POD, Device
 from ports.errors import Missing, Refused
 from ports.ipam_plugin import IpamCall
-from usecases.bridge.bridge_owner import owner_of, refuse_host_namespace
-from usecases.calls.host_lock import lock_container
+from usecases.calls.safeguards import lock_container, refuse_host_namespace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class _Connection:
     def __init__(self, call: BridgeCall, runtime: BridgeRuntime, undo: Undo, sides: Sides) -> None:
         self._call, self._runtime, self._undo, self._sides = call, runtime, undo, sides
         self._conf = call.netconf
-        self._owner = owner_of(call)
+        self._owner = call.owner
         self._pod = Device(POD, call.request.ifname)
 
     def make(self, mac: str) -> Result:

@@ -13,10 +13,9 @@ from domain.workload.profiles import allow_profile
 from ports.datastore import ProfileKey
 from ports.errors import AlreadyExists, Damaged, Refused, Unavailable
 from usecases.calls.cluster_ready import CLUSTER, pass_gates, require_ready
-from usecases.calls.host_lock import lock_container
 from usecases.calls.mtu import device_mtu
 from usecases.calls.node_name import node_name, require_nodename_file
-from usecases.calls.own_namespace import refuse_own_namespace
+from usecases.calls.safeguards import lock_container, refuse_own_namespace
 from usecases.ipam.guarded_write import LEAVE, guarded_write
 from usecases.ipam.sound_records import fetch_sound
 from usecases.ipam.work import Work

@@ -16,9 +16,8 @@ from domain.moment import go_string
 from domain.workload.identity import KUBERNETES, identify
 from ports.datastore import HandleKey, IPPools
 from ports.errors import Conflict, PortError, Unavailable
-from usecases.calls.host_lock import host_lock
 from usecases.calls.node_name import node_name
-from usecases.calls.own_namespace import refuse_own_namespace
+from usecases.calls.safeguards import host_lock, refuse_own_namespace
 from usecases.ipam.allocation_terms import read_ahead
 from usecases.ipam.assign_specific import assign_specific
 from usecases.ipam.auto_assign import auto_assign

@@ -16,7 +16,7 @@ from domain.cni.result import parse_result
 from domain.linux.steps import HOST, POD, Device
 from ports.errors import Missing, Refused
 from ports.ipam_plugin import IpamCall
-from usecases.bridge.bridge_owner import owner_of, refuse_host_namespace
+from usecases.calls.safeguards import refuse_host_namespace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class _Check:
     def __init__(self, call: BridgeCall, runtime: BridgeRuntime, sides: Sides, previous: Result | None) -> None:
         self._call, self._runtime, self._sides, self._previous = call, runtime, sides, previous
         self._conf = call.netconf
-        self._owner = owner_of(call)
+        self._owner = call.owner
         self._ifname, self._netns = call.request.ifname, call.request.netns
 
     def _claimed(self, name: str, sandbox: str) -> ResultInterface | None:

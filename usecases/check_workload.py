@@ -19,8 +19,8 @@ from ports.ipam_plugin import IpamCall
 from usecases.calls.cluster_ready import CLUSTER, require_ready
 from usecases.calls.ipam_text import text_for_release
 from usecases.calls.node_name import node_name, require_nodename_file
-from usecases.calls.own_namespace import refuse_own_namespace
 from usecases.calls.previous_result import previous_result
+from usecases.calls.safeguards import refuse_own_namespace
 from usecases.pods.find_endpoint import endpoints_like, matching
 
 TYPE_CHECKING = False

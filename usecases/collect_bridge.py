@@ -15,7 +15,7 @@ from domain.cni.errors import INTERNAL, CniError
 from domain.json_text import dumps, parse
 from domain.linux.steps import HOST, Device
 from ports.errors import PortError, Refused
-from ports.firewall import Owner
+from ports.firewall import RuleOwner
 from ports.ipam_plugin import IpamCall
 from usecases.bridge.release_bridge import release_addresses
 
@@ -64,7 +64,7 @@ class _Collection:
 
     def _collect(self, stale: BridgeAttachment) -> None:
         """The record goes last, so that a failure is found again by the next GC."""
-        owner = Owner(self._network, stale.id)
+        owner = RuleOwner(self._network, stale.id)
         deadline = self._call.deadline
         self._remove_device(stale)
         if stale.guarded:

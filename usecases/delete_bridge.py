@@ -17,9 +17,8 @@ from domain.linux.steps import HOST, POD, Device
 from ports.bridge import NamespaceGone
 from ports.errors import PortError
 from ports.ipam_plugin import IpamCall
-from usecases.bridge.bridge_owner import owner_of, refuse_host_namespace
 from usecases.bridge.release_bridge import release_addresses
-from usecases.calls.host_lock import lock_container
+from usecases.calls.safeguards import lock_container, refuse_host_namespace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def delete_bridge(call: BridgeCall, runtime: BridgeRuntime) -> None:
     for failure in attempts:
         if failure is not None:
             raise failure
-    runtime.attachments.forget(call.netconf.name, owner_of(call).attachment)
+    runtime.attachments.forget(call.netconf.name, call.owner.attachment)
 
 
 def _attempt(runtime: BridgeRuntime, what: str, step: Callable[[], None]) -> Exception | None:
@@ -70,7 +69,7 @@ def previous(call: BridgeCall) -> Result:
 class _Deletion:
     def __init__(self, call: BridgeCall, runtime: BridgeRuntime) -> None:
         self._call, self._runtime = call, runtime
-        self._owner = owner_of(call)
+        self._owner = call.owner
         self._alias = alias(self._owner.network, self._owner.attachment)
         self._record: BridgeAttachment | None = runtime.attachments.load(self._owner.network, self._owner.attachment)
         self._previous = previous(call)

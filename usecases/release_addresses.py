@@ -13,11 +13,10 @@ from domain.ipam.affinity import HOST, Owner
 from domain.workload.identity import KUBERNETES, identify
 from ports.datastore import AllocationConfigKey, HandleKey, IPPools, NodeKey
 from ports.errors import Damaged
-from usecases.calls.host_lock import host_lock
 from usecases.calls.nameless import was_never_ours
 from usecases.calls.node_name import node_name
-from usecases.calls.own_namespace import refuse_own_namespace
 from usecases.calls.removal import with_settings_of_add
+from usecases.calls.safeguards import host_lock, refuse_own_namespace
 from usecases.ipam.free_addresses import Seen, cooldown_of, free_held
 from usecases.ipam.free_without_handle import free_without_handle
 from usecases.ipam.sound_records import fetch_sound, if_sound

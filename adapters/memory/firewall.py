@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from domain.ipam.address import Cidr
     from ports.clock import Clock
     from ports.deadline import Deadline
-    from ports.firewall import Owner
+    from ports.firewall import RuleOwner
 
 _BACKENDS = ("iptables", "nftables")
 
@@ -30,8 +30,8 @@ class MemoryFirewall(Firewall):
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.working = set(_BACKENDS)
-        self.masqueraded: dict[tuple[str, Owner], tuple[Cidr, ...]] = {}
-        self.guarded: dict[Owner, tuple[str, str]] = {}
+        self.masqueraded: dict[tuple[str, RuleOwner], tuple[Cidr, ...]] = {}
+        self.guarded: dict[RuleOwner, tuple[str, str]] = {}
         self.failing: dict[str, Exception] = {}
 
     def _begin(self, verb: str, deadline: Deadline) -> None:
@@ -47,18 +47,18 @@ class MemoryFirewall(Firewall):
                 return name
         raise Refused(f"cannot masquerade: {wanted or 'neither iptables nor nftables'} does not work on this host")
 
-    def masquerade(self, backend: str, owner: Owner, addresses: tuple[Cidr, ...], deadline: Deadline) -> None:
+    def masquerade(self, backend: str, owner: RuleOwner, addresses: tuple[Cidr, ...], deadline: Deadline) -> None:
         self._begin("masquerade", deadline)
         self.masqueraded[backend, owner] = addresses
 
     def missing_masquerade(
-        self, backend: str, owner: Owner, addresses: tuple[Cidr, ...], deadline: Deadline
+        self, backend: str, owner: RuleOwner, addresses: tuple[Cidr, ...], deadline: Deadline
     ) -> tuple[Cidr, ...]:
         self._begin("missing_masquerade", deadline)
         present = self.masqueraded.get((backend, owner), ())
         return tuple([cidr for cidr in addresses if cidr not in present])
 
-    def stop_masquerade(self, backend: str, owner: Owner, addresses: tuple[Cidr, ...], deadline: Deadline) -> None:
+    def stop_masquerade(self, backend: str, owner: RuleOwner, addresses: tuple[Cidr, ...], deadline: Deadline) -> None:
         self._begin("stop_masquerade", deadline)
         for name in _BACKENDS if not backend else (backend,):
             left = [cidr for cidr in self.masqueraded.pop((name, owner), ()) if addresses and cidr not in addresses]
@@ -75,14 +75,14 @@ class MemoryFirewall(Firewall):
             if backend == "nftables" or owner.attachment.container_id not in containers:
                 del self.masqueraded[backend, owner]
 
-    def guard(self, owner: Owner, host_name: str, mac: str, deadline: Deadline) -> None:
+    def guard(self, owner: RuleOwner, host_name: str, mac: str, deadline: Deadline) -> None:
         self._begin("guard", deadline)
         self.guarded[owner] = (host_name, mac)
 
-    def is_guarded(self, owner: Owner, deadline: Deadline) -> bool:
+    def is_guarded(self, owner: RuleOwner, deadline: Deadline) -> bool:
         self._begin("is_guarded", deadline)
         return owner in self.guarded
 
-    def stop_guarding(self, owner: Owner, deadline: Deadline) -> None:
+    def stop_guarding(self, owner: RuleOwner, deadline: Deadline) -> None:
         self._begin("stop_guarding", deadline)
         self.guarded.pop(owner, None)

@@ -17,7 +17,7 @@ from domain.linux.steps import HOST, POD, Device, Step
 from ports.bridge import NamespaceGone
 from ports.deadline import Deadline
 from ports.errors import Expired, Refused
-from ports.firewall import Owner
+from ports.firewall import RuleOwner
 
 C1, C1_ETH1, C2 = AttachmentId("c1", "eth0"), AttachmentId("c1", "eth1"), AttachmentId("c2", "eth0")
 V4, V6 = Cidr.parse("10.44.0.2/24"), Cidr.parse("fd44::2/64")
@@ -92,7 +92,7 @@ class AddressFilesContract:
 class FirewallContract:
     """`firewall`: without rules, both back ends working."""
 
-    owner, other, second = Owner("net1", C1), Owner("net1", C2), Owner("net1", C1_ETH1)
+    owner, other, second = RuleOwner("net1", C1), RuleOwner("net1", C2), RuleOwner("net1", C1_ETH1)
     backends = pytest.mark.parametrize("backend", ["iptables", "nftables"])
 
     def test_iptables_is_the_default_if_it_works(self, firewall, near) -> None:
@@ -130,7 +130,7 @@ class FirewallContract:
 
     @backends
     def test_bt_30_collecting_leaves_the_valid_and_the_neighbours(self, firewall, near, backend: str) -> None:
-        neighbour = Owner("net2", C1)
+        neighbour = RuleOwner("net2", C1)
         for owner in (self.owner, self.other, neighbour):
             firewall.masquerade(backend, owner, (V4, V6), near)
         for _ in range(2):

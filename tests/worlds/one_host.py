@@ -18,7 +18,7 @@ from domain.bridge.conf import AttachmentId, BridgeConf, read_bridge_conf
 from domain.cni.request import CniArgs, Request
 from domain.cni.result import Result, ResultIp, result_text
 from domain.ipam.address import Address, Cidr
-from ports.firewall import Owner
+from ports.firewall import RuleOwner
 from ports.runtime import BridgeRuntime
 from usecases.add_bridge import add_bridge
 from usecases.calls.call import BridgeCall
@@ -119,8 +119,8 @@ class OneHost:
     def inside(self, container: str = "c1", ifname: str = "eth0"):
         return self.network.link(netns(container), ifname)
 
-    def owner(self, container: str = "c1", ifname: str = "eth0") -> Owner:
-        return Owner(NETWORK, AttachmentId(container, ifname))
+    def owner(self, container: str = "c1", ifname: str = "eth0") -> RuleOwner:
+        return RuleOwner(NETWORK, AttachmentId(container, ifname))
 
     def verbs(self) -> list[str]:
         return [ran.verb for ran in self.ipam.calls]

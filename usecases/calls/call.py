@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from domain.cni.plugin_conf import PluginConf
     from domain.cni.request import CniArgs, Request
     from ports.deadline import Deadline
+    from ports.firewall import RuleOwner
 
 
 class PluginCall(Value):
@@ -36,3 +37,11 @@ class BridgeCall(PluginCall):
     """Of the bridge plugin."""
 
     netconf: BridgeConf
+
+    @property
+    def owner(self) -> RuleOwner:
+        """Whose the call is, in the words of what it makes: records, aliases, packet filter rules."""
+        from domain.bridge.conf import AttachmentId
+        from ports.firewall import RuleOwner
+
+        return RuleOwner(self.netconf.name, AttachmentId(self.request.container_id, self.request.ifname))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from domain.ipam.address import Cidr
     from ports.clock import Clock
     from ports.deadline import Deadline
-    from ports.firewall import Owner
+    from ports.firewall import RuleOwner
 
 
 class LinuxFirewall(Firewall):
@@ -34,7 +34,7 @@ class LinuxFirewall(Firewall):
                 return name
         raise Refused(f"cannot masquerade: {wanted or 'neither iptables nor nftables'} does not work on this host")
 
-    def masquerade(self, backend: str, owner: Owner, addresses: tuple[Cidr, ...], deadline: Deadline) -> None:
+    def masquerade(self, backend: str, owner: RuleOwner, addresses: tuple[Cidr, ...], deadline: Deadline) -> None:
         try:
             if backend == NFTABLES:
                 self._nftables.masquerade(owner, addresses, deadline)
@@ -44,12 +44,12 @@ class LinuxFirewall(Firewall):
             raise Refused(str(error)) from error
 
     def missing_masquerade(
-        self, backend: str, owner: Owner, addresses: tuple[Cidr, ...], deadline: Deadline
+        self, backend: str, owner: RuleOwner, addresses: tuple[Cidr, ...], deadline: Deadline
     ) -> tuple[Cidr, ...]:
         by = self._nftables if backend == NFTABLES else self._iptables
         return by.missing(owner, addresses, deadline)
 
-    def stop_masquerade(self, backend: str, owner: Owner, addresses: tuple[Cidr, ...], deadline: Deadline) -> None:
+    def stop_masquerade(self, backend: str, owner: RuleOwner, addresses: tuple[Cidr, ...], deadline: Deadline) -> None:
         try:
             if backend != NFTABLES:
                 self._iptables.stop(owner, addresses, deadline)
@@ -67,12 +67,12 @@ class LinuxFirewall(Firewall):
         except ToolFailed as error:
             raise Refused(str(error)) from error
 
-    def guard(self, owner: Owner, host_name: str, mac: str, deadline: Deadline) -> None:
+    def guard(self, owner: RuleOwner, host_name: str, mac: str, deadline: Deadline) -> None:
         self._nftables.guard(owner, host_name, mac, deadline)
 
-    def is_guarded(self, owner: Owner, deadline: Deadline) -> bool:
+    def is_guarded(self, owner: RuleOwner, deadline: Deadline) -> bool:
         return self._nftables.is_guarded(owner, deadline)
 
-    def stop_guarding(self, owner: Owner, deadline: Deadline) -> None:
+    def stop_guarding(self, owner: RuleOwner, deadline: Deadline) -> None:
         if self._tools.find("nft"):
             self._nftables.stop_guarding(owner, deadline)

@@ -13,7 +13,7 @@ from adapters.linux.filter.tools import ToolFailed
 from domain.bridge.conf import AttachmentId
 from domain.bridge.marks import chain, chain_comment
 from domain.ipam.address import V4, V6
-from ports.firewall import Owner
+from ports.firewall import RuleOwner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Iptables:
     def usable(self, deadline: Deadline) -> bool:
         return bool(self._tools.find(_TOOLS[V4])) and self._listed(V4, _POSTROUTING, deadline) is not None
 
-    def masquerade(self, owner: Owner, addresses: tuple[Cidr, ...], deadline: Deadline) -> None:
+    def masquerade(self, owner: RuleOwner, addresses: tuple[Cidr, ...], deadline: Deadline) -> None:
         for cidr in addresses:
             rules = _rules(owner, cidr)
             if self._listed(cidr.version, _chain(owner), deadline) is None:
@@ -46,7 +46,7 @@ class Iptables:
                 if not self._has(cidr.version, rule, deadline):
                     self._run(cidr.version, ("-A", *rule), deadline)
 
-    def missing(self, owner: Owner, addresses: tuple[Cidr, ...], deadline: Deadline) -> tuple[Cidr, ...]:
+    def missing(self, owner: RuleOwner, addresses: tuple[Cidr, ...], deadline: Deadline) -> tuple[Cidr, ...]:
         return tuple(
             [
                 cidr
@@ -55,7 +55,7 @@ class Iptables:
             ]
         )
 
-    def stop(self, owner: Owner, addresses: tuple[Cidr, ...], deadline: Deadline) -> None:
+    def stop(self, owner: RuleOwner, addresses: tuple[Cidr, ...], deadline: Deadline) -> None:
         versions = {cidr.version for cidr in addresses} or {V4, V6}
         for version in sorted(versions):
             if not self._tools.find(_TOOLS[version]):
@@ -80,9 +80,9 @@ class Iptables:
             lines = self._listed(version, _POSTROUTING, deadline) or ()
             named = {container for line in lines if (container := _container_in(line, network))}
             for container in sorted(named - kept):
-                self.stop(Owner(network, AttachmentId(container)), (), deadline)
+                self.stop(RuleOwner(network, AttachmentId(container)), (), deadline)
 
-    def _entries(self, version: int, owner: Owner, deadline: Deadline) -> list[str]:
+    def _entries(self, version: int, owner: RuleOwner, deadline: Deadline) -> list[str]:
         """The source addresses by which packets enter the container's chain, as iptables prints them."""
         found = []
         for line in self._listed(version, _POSTROUTING, deadline) or ():
@@ -91,7 +91,7 @@ class Iptables:
                 found.append(words[words.index("-s") + 1])
         return found
 
-    def _restore(self, version: int, owner: Owner, rules: tuple[tuple[str, ...], ...], deadline: Deadline) -> None:
+    def _restore(self, version: int, owner: RuleOwner, rules: tuple[tuple[str, ...], ...], deadline: Deadline) -> None:
         """A new chain and all its rules in one transaction."""
         lines = ["*nat", f":{_chain(owner)} - [0:0]"]
         lines += ["-A " + " ".join([_quoted(word) for word in rule]) for rule in rules]
@@ -123,11 +123,11 @@ def _container_in(line: str, network: str) -> str:
     return container if container and line.endswith(f"-j {chain(network, container)}") else ""
 
 
-def _chain(owner: Owner) -> str:
+def _chain(owner: RuleOwner) -> str:
     return chain(owner.network, owner.attachment.container_id)
 
 
-def _rules(owner: Owner, cidr: Cidr) -> tuple[tuple[str, ...], ...]:
+def _rules(owner: RuleOwner, cidr: Cidr) -> tuple[tuple[str, ...], ...]:
     name = _chain(owner)
     comment = ("-m", "comment", "--comment", chain_comment(owner.network, owner.attachment.container_id))
     return (
@@ -137,7 +137,7 @@ def _rules(owner: Owner, cidr: Cidr) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def _entry(owner: Owner, source: str) -> tuple[str, ...]:
+def _entry(owner: RuleOwner, source: str) -> tuple[str, ...]:
     comment = chain_comment(owner.network, owner.attachment.container_id)
     return (_POSTROUTING, "-s", source, "-m", "comment", "--comment", comment, "-j", _chain(owner))
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from domain.bridge.conf import AttachmentId
     from domain.ipam.address import Cidr
     from ports.deadline import Deadline
-    from ports.firewall import Owner
+    from ports.firewall import RuleOwner
 
 _NFT = "nft"
 _TABLE, _CHAIN = "inet cni_plugins_masquerade", "masq_checks"
@@ -54,13 +54,13 @@ class Nftables:
             return False
         return True
 
-    def masquerade(self, owner: Owner, addresses: tuple[Cidr, ...], deadline: Deadline) -> None:
+    def masquerade(self, owner: RuleOwner, addresses: tuple[Cidr, ...], deadline: Deadline) -> None:
         stale = self._handles(owner_mark(owner.network, owner.attachment), deadline)
         comment = rule_comment(owner.network, owner.attachment)
         rules = [f'add rule {_TABLE} {_CHAIN} {_match(cidr)} masquerade comment "{comment}"' for cidr in addresses]
         self._apply(_DECLARATION + "\n".join([*_deletions(_TABLE, _CHAIN, stale), *rules, ""]), deadline)
 
-    def missing(self, owner: Owner, addresses: tuple[Cidr, ...], deadline: Deadline) -> tuple[Cidr, ...]:
+    def missing(self, owner: RuleOwner, addresses: tuple[Cidr, ...], deadline: Deadline) -> tuple[Cidr, ...]:
         """By the text of the rules, since comparing their JSON would mean to know how nft breaks them up."""
         try:
             listed = self._tools.run(_NFT, ("-n", "list", "chain", *_TABLE.split(), _CHAIN), deadline)
@@ -70,7 +70,7 @@ class Nftables:
         own = [line for line in listed.splitlines() if f'"{mark}' in line]
         return tuple([cidr for cidr in addresses if not any(_match(cidr) + " masquerade" in line for line in own)])
 
-    def stop(self, owner: Owner, deadline: Deadline) -> None:
+    def stop(self, owner: RuleOwner, deadline: Deadline) -> None:
         self._delete(lambda comment: comment.startswith(owner_mark(owner.network, owner.attachment)), deadline)
 
     def collect(self, network: str, valid: Iterable[AttachmentId], deadline: Deadline) -> None:
@@ -78,7 +78,7 @@ class Nftables:
         mark = network_mark(network) + "-"
         self._delete(lambda comment: comment.startswith(mark) and not comment.startswith(kept), deadline)
 
-    def guard(self, owner: Owner, host_name: str, mac: str, deadline: Deadline) -> None:
+    def guard(self, owner: RuleOwner, host_name: str, mac: str, deadline: Deadline) -> None:
         """Declared first, since only what exists can be flushed."""
         chain, comment = guard_chain(owner.attachment), guard_comment(owner.attachment)
         declaration = (
@@ -98,7 +98,7 @@ class Nftables:
         except Refused as error:
             raise Refused(f"failed to setup spoof-check: {error}") from error
 
-    def is_guarded(self, owner: Owner, deadline: Deadline) -> bool:
+    def is_guarded(self, owner: RuleOwner, deadline: Deadline) -> bool:
         chain = guard_chain(owner.attachment)
         return bool(
             self._guard_entries(owner, deadline)
@@ -106,7 +106,7 @@ class Nftables:
             and len(self._listed(_GUARDS, chain + "-mac", deadline) or ()) > 1
         )
 
-    def stop_guarding(self, owner: Owner, deadline: Deadline) -> None:
+    def stop_guarding(self, owner: RuleOwner, deadline: Deadline) -> None:
         chain = guard_chain(owner.attachment)
         lines = _deletions(_GUARDS, _GUARDS_CHAIN, self._guard_entries(owner, deadline))
         lines += [
@@ -122,7 +122,7 @@ class Nftables:
         except Refused as error:
             raise Refused(f"failed to teardown spoof-check: {error}") from error
 
-    def _guard_entries(self, owner: Owner, deadline: Deadline) -> list[int]:
+    def _guard_entries(self, owner: RuleOwner, deadline: Deadline) -> list[int]:
         comment = guard_comment(owner.attachment)
         listed = self._listed(_GUARDS, _GUARDS_CHAIN, deadline) or []
         return [handle for handle, found in listed if found == comment]

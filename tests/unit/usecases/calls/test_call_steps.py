@@ -14,8 +14,7 @@ from ports.datastore import ClusterInformationKey, HandleKey, WorkloadEndpointKe
 from ports.deadline import Deadline
 from ports.errors import Expired, Refused, Unauthorized, Unavailable
 from usecases.calls.cluster_ready import CLUSTER, cluster_information, pass_gates, require_ready
-from usecases.calls.host_lock import host_lock
-from usecases.calls.own_namespace import refuse_own_namespace
+from usecases.calls.safeguards import host_lock, refuse_own_namespace
 from usecases.ipam.work import Work
 from usecases.pods.find_endpoint import endpoint_name, endpoints_like, matching
 from worlds.one_node import NEVER, OneNode
