@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from usecases.ipam.set_aside import Keep
     from usecases.ipam.work import Work
 
-    Identity = tuple[str, str, str, str]
-
 DONE, KEPT, FAILED = "done", "kept", "failed"
 _BUSY = "somebody is at work on it"
 _KEPT = {VANISHED: "some of its addresses are held, or are cooling down"}

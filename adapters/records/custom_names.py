@@ -97,12 +97,6 @@ def place_of(need: Need[Any] | type, group: str) -> Place:
     return Place(*_KINDS[wanted])
 
 
-def is_custom(need: Need[Any] | type) -> bool:
-    """Whether a key or listing is about custom resources of ours (rather than pods, nodes, profiles)."""
-    wanted = need if isinstance(need, type) else type(need)
-    return wanted in _KINDS or wanted in _CONFIG_TYPES
-
-
 def block_name(cidr: Cidr) -> str:
     """`172-16-178-160-29`, `fd00-10-244--40-122`."""
     return str(cidr.network).replace(".", "-").replace(":", "-").replace("/", "-")

@@ -20,7 +20,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-DEFAULT_PATH = "/var/lib/tortie/datastore.db"
 APPLICATION_ID = 0x746F7274  # "tort"
 LAYOUT = 1
 _SMALLEST = 512  # SQLite takes a shorter file for an empty database and writes over it

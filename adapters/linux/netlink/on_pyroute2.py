@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _FAMILIES = {V4: AF_INET, V6: AF_INET6}
-_VERSIONS = {number: version for version, number in _FAMILIES.items()}
 _ANY = {V4: Address(V4, 0), V6: Address(V6, 0)}
 _UP = 1
 _MAIN, _BOOT, _UNICAST = 254, 3, 1  # table, protocol and type of every route we make

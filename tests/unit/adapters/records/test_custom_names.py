@@ -19,7 +19,6 @@ from adapters.records.custom_names import (
     block_name,
     collection_path,
     hostname_label,
-    is_custom,
     object_name,
     object_path,
 )
@@ -167,7 +166,6 @@ def test_a_name_that_would_lead_elsewhere_has_no_path(name):
 )
 def test_the_path_of_a_collection(need, plural):
     assert collection_path(need, V1) == f"/apis/crd.projectcalico.org/v1/{plural}"
-    assert is_custom(need)
 
 
 def test_the_settings_have_another_plural_in_each_group():
@@ -178,7 +176,6 @@ def test_the_settings_have_another_plural_in_each_group():
 
 @pytest.mark.parametrize("key", [NodeKey("n"), ProfileKey("p"), WorkloadEndpointKey("d", "w")])
 def test_what_kubernetes_has_itself_is_no_custom_resource(key):
-    assert not is_custom(key)
     with pytest.raises(LookupError):
         object_path(key, V1)
 
