@@ -13,8 +13,7 @@ import os
 
 from adapters.etcdv3.connection import Connection
 from adapters.etcdv3.discovery import discover
-from adapters.records.text_store import TextStore
-from adapters.records.uid import uuid4_text
+from adapters.records.text_store import TextStore, uuid4_text
 from ports.errors import AlreadyExists, Conflict, Missing
 
 TYPE_CHECKING = False

@@ -10,8 +10,8 @@ changed; so have all items of a listing, but for the kind, which the server does
 from __future__ import annotations
 
 from adapters.kubernetes.paths import FOREIGN_KINDS
-from adapters.records.bad_record import BadRecord
 from adapters.records.custom_names import KIND_OF, path_segment
+from adapters.records.members import BadRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from adapters.kubernetes.family import Family
 from adapters.kubernetes.objects import all_of, one, read_objects
 from adapters.kubernetes.refusals import refusal
 from adapters.kubernetes.transport.seam import Request
-from adapters.records.bad_record import BadRecord
 from adapters.records.custom_resources import (
     UNLABELLED,
     ObjectKey,
@@ -28,6 +27,7 @@ from adapters.records.custom_resources import (
     object_revision,
     object_uid,
 )
+from adapters.records.members import BadRecord
 from domain.json_text import dumps
 from domain.moment import rfc3339
 from ports.datastore import (

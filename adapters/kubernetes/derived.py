@@ -15,11 +15,11 @@ from adapters.kubernetes.paths import (
     namespaced_path,
     node_path,
 )
-from adapters.records.bad_record import BadRecord
 from adapters.records.custom_resources import ObjectKey, object_revision
+from adapters.records.endpoints import DEFAULT_ALLOW
 from adapters.records.kubernetes_nodes import decode_kubernetes_node
 from adapters.records.kubernetes_profiles import namespace_profile, profile_source, service_account_profile
-from adapters.records.profiles import DEFAULT_ALLOW
+from adapters.records.members import BadRecord
 from domain.json_text import dumps
 from ports.datastore import BadText, NodeKey, Nodes, ProfileKey, Stored
 from ports.errors import AlreadyExists, Refused

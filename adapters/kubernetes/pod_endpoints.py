@@ -16,7 +16,6 @@ from adapters.kubernetes.objects import all_of, one, read_objects
 from adapters.kubernetes.paths import PODS, namespace_path, pod_path
 from adapters.kubernetes.refusals import refusal
 from adapters.kubernetes.transport.seam import STRATEGIC_MERGE_PATCH, Request
-from adapters.records.bad_record import BadRecord
 from adapters.records.kubernetes_objects import (
     POD_IP,
     POD_IPS,
@@ -24,6 +23,7 @@ from adapters.records.kubernetes_objects import (
     endpoint_patch,
     endpoint_removal_patch,
 )
+from adapters.records.members import BadRecord
 from domain.workload.identity import KUBERNETES
 from domain.workload.names import parse_name
 from domain.workload.pod_endpoint import is_networked, pod_endpoint, without_wishes

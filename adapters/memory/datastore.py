@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from _thread import get_ident
 
-from adapters.records.keys import key_text, parse_key
+from adapters.records.codec import key_text, parse_key
 from adapters.records.text_store import TextStore
 from ports.errors import AlreadyExists, Conflict, Missing
 

@@ -9,7 +9,7 @@ affinity of one name and block (the original has it so).
 
 from __future__ import annotations
 
-from adapters.records.bad_record import BadName
+from adapters.records.members import BadName
 from domain.ipam.address import Cidr
 from domain.value import Value
 from ports.datastore import (

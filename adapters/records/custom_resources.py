@@ -9,11 +9,6 @@ object whose spec and name disagree is nobody's record.
 
 from __future__ import annotations
 
-from adapters.records.affinities import read_affinity
-from adapters.records.bad_record import BadRecord
-from adapters.records.blocks import attributes_text, block_members, read_block
-from adapters.records.clusters import cluster_information_spec, read_cluster_information
-from adapters.records.configs import read_ipam_configuration, settings_members
 from adapters.records.custom_metadata import bare_metadata, converted_uid, read_metadata, write_metadata
 from adapters.records.custom_names import (
     UNLABELLED,
@@ -29,9 +24,26 @@ from adapters.records.custom_names import (
     object_path,
     place_of,
 )
-from adapters.records.handles import handle_members, read_handle
-from adapters.records.members import Fault, Members, object_text
-from adapters.records.pools import pool_spec, pool_status, read_pool, read_reservation, reservation_spec
+from adapters.records.ipam import (
+    attributes_text,
+    block_members,
+    handle_members,
+    read_affinity,
+    read_block,
+    read_handle,
+    read_ipam_configuration,
+    settings_members,
+)
+from adapters.records.members import BadRecord, Fault, Members, object_text
+from adapters.records.resources import (
+    cluster_information_spec,
+    pool_spec,
+    pool_status,
+    read_cluster_information,
+    read_pool,
+    read_reservation,
+    reservation_spec,
+)
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import HOST, Owner
 from domain.ipam.config import AllocationConfig

@@ -7,9 +7,8 @@ Invariant: an object that can be read gives a value; one of the wrong shape give
 
 from __future__ import annotations
 
-from adapters.records.bad_record import BadRecord
 from adapters.records.custom_names import ObjectKey
-from adapters.records.members import Members
+from adapters.records.members import BadRecord, Members
 from domain.json_text import dumps, parse
 from domain.workload.pod import ContainerPort, Namespace, OwnerReference, Pod, VirtualMachineObject
 

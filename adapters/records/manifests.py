@@ -8,8 +8,7 @@ Invariant: `from_manifest(to_manifest(stored)) == (stored.key, stored.record)` f
 
 from __future__ import annotations
 
-from adapters.records.codec import decode, encode
-from adapters.records.keys import key_text
+from adapters.records.codec import decode, encode, key_text
 from adapters.records.kinds import KINDS, kind_named
 from adapters.records.members import expect
 from adapters.records.resources import API_VERSION

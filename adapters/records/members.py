@@ -2,15 +2,18 @@
 
 A record is rewritten by programs of several versions, so a member that we do not know must survive (`rest`), one that
 is absent or null has its default, and one of the wrong type makes the record corrupt rather than the reader crash;
-unless no call needs it: then it is kept like one that we do not know (`spare`).
+unless no call needs it: then it is kept like one that we do not know (`spare`). Whoever lists leaves a corrupt record
+out; whoever asks for it by name is told which and why (`BadRecord`).
 
-Invariant: every member of the object is either taken once or part of `rest`.
+Invariant: every member of the object is either taken once or part of `rest`. Nothing is ever written over a record that
+could not be read, since no revision of it gets out.
 """
 
 from __future__ import annotations
 
 from domain.json_text import JsonError, dumps, parse
 from domain.moment import parse_rfc3339
+from ports.errors import Damaged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +24,27 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
     Unknown = tuple[tuple[str, str], ...]
+
+
+class BadRecord(Damaged, ValueError):
+    """Text: `record <kind and name> is corrupt: <fault>`."""
+
+    def __init__(self, key: object, fault: str) -> None:
+        from ports.record_title import record_title
+
+        super().__init__(f"record {record_title(key)} is corrupt: {fault}")
+        self.key = key
+        self.fault = fault
+
+
+class BadName(BadRecord):
+    """A record that cannot be there: no key can have its name. Text: `<key>: <fault>`."""
+
+    def __init__(self, key: object, fault: str) -> None:
+        super().__init__(key, fault)
+        self.args = (f"{key}: {fault}",)
+        self.details = ""
+
 
 _KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", int: "a number"}
 

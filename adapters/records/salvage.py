@@ -8,7 +8,7 @@ Invariant: nothing is salvaged that the text does not say.
 
 from __future__ import annotations
 
-from adapters.records.blocks import read_attribute
+from adapters.records.ipam import read_attribute
 from adapters.records.members import Members
 from domain.ipam.address import Cidr
 from domain.ipam.block import Attribute, Block

@@ -10,10 +10,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from adapters.records.bad_record import BadRecord
-from adapters.records.codec import decode, encode
-from adapters.records.keys import ROOTS, key_text, listed_beside, listing_prefix, listing_suffix, matches, parse_key
-from adapters.records.profiles import DEFAULT_ALLOW
+from adapters.records.codec import (
+    ROOTS,
+    decode,
+    encode,
+    key_text,
+    listed_beside,
+    listing_prefix,
+    listing_suffix,
+    matches,
+    parse_key,
+)
+from adapters.records.endpoints import DEFAULT_ALLOW
+from adapters.records.members import BadRecord
 from domain.moment import rfc3339
 from domain.value import Value
 from ports.datastore import BadText, Datastore, Key, Listing, ProfileKey, Profiles, Stored
@@ -30,6 +39,16 @@ if TYPE_CHECKING:
 
     R = TypeVar("R")
     Row = tuple[str, str, str]
+
+
+def uuid4_text(random: bytes) -> str:
+    """The UUID of version 4 that sixteen random bytes make."""
+    octets = bytearray(random)
+    octets[6] = octets[6] & 0x0F | 0x40
+    octets[8] = octets[8] & 0x3F | 0x80
+    digits = octets.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
 
 _DEFAULT_ALLOW_KEY = ProfileKey(DEFAULT_ALLOW.metadata.name)
 _DEFAULT_ALLOW = Stored(_DEFAULT_ALLOW_KEY, DEFAULT_ALLOW, "1")

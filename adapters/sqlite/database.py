@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import stat
 
-from adapters.records.uid import uuid4_text
+from adapters.records.text_store import uuid4_text
 from adapters.sqlite.engine import _sqlite3
 from ports.errors import BadConfiguration, Unavailable
 

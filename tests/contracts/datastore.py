@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters.memory.clock import START, MemoryClock
-from adapters.records.bad_record import BadRecord
+from adapters.records.members import BadRecord
 from domain.cluster import ClusterInformation, Node
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import Affinity, Owner

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import strategies
-from adapters.records.bad_record import BadRecord
 from adapters.records.custom_metadata import converted_uid
+from adapters.records.members import BadRecord
 from contracts.datastore import HOST_A, HOST_AB, SOON, V4_BLOCK, V6_BLOCK, RecordContract, empty_block, endpoint, keys
 from contracts.kubernetes_pods import WEB, OnKubernetes
 from domain.cluster import ClusterInformation

@@ -17,7 +17,7 @@ from adapters.linux.netlink.bridge_lean import LeanBridgeNetlink
 from adapters.linux.netlink.messages import ACK, DONE, ERROR, MULTI, Request, attribute, envelope, u32
 from adapters.linux.netlink.seam import KernelError
 from adapters.memory.clock import MemoryClock
-from adapters.records.keys import key_text
+from adapters.records.codec import key_text
 from adapters.sqlite.datastore import SqliteDatastore
 from domain.bridge.conf import AttachmentId
 from domain.ipam.address import V4, V6, Address

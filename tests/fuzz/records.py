@@ -9,10 +9,8 @@ from typing import Any
 
 import yaml
 
-from adapters.records.bad_record import BadRecord
-from adapters.records.codec import decode, encode
+from adapters.records.codec import decode, encode, key_text, parse_key
 from adapters.records.custom_resources import V1, V3, decode_object, encode_object, is_deleted, object_path, object_uid
-from adapters.records.keys import key_text, parse_key
 from adapters.records.kubernetes_nodes import decode_kubernetes_node, pod_cidrs
 from adapters.records.kubernetes_objects import (
     decode_namespace,
@@ -22,6 +20,7 @@ from adapters.records.kubernetes_objects import (
 )
 from adapters.records.kubernetes_profiles import namespace_profile, service_account_profile
 from adapters.records.manifests import BadManifest, from_manifest, revision_of, to_manifest
+from adapters.records.members import BadRecord
 from adapters.records.salvage import salvaged, salvaged_text
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import HOST, Owner

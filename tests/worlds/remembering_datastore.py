@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from adapters.memory.datastore import MemoryDatastore
-from adapters.records.bad_record import BadRecord
-from adapters.records.codec import decode
-from adapters.records.keys import key_text, listed_beside, listing_prefix, matches, parse_key
+from adapters.records.codec import decode, key_text, listed_beside, listing_prefix, matches, parse_key
+from adapters.records.members import BadRecord
 from ports.datastore import Key, ProfileKey, Profiles, Stored
 
 if TYPE_CHECKING:

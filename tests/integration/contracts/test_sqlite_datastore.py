@@ -20,7 +20,7 @@ import pytest
 from adapters.linux.clock import SystemClock
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
-from adapters.records.bad_record import BadRecord
+from adapters.records.members import BadRecord
 from adapters.sqlite.database import uuid4
 from adapters.sqlite.datastore import SqliteDatastore
 from contracts.datastore import SOON, DatastoreContract

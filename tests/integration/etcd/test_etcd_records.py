@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.records.keys import parse_key
+from adapters.records.codec import parse_key
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 

@@ -50,7 +50,7 @@ def test_a_call_stays_in_its_budget_and_loads_nothing_of_calicos(verb: str, tmp_
     assert not answer or json.loads(answer)["code"] in {50, 999}
     assert foreign(loaded) <= ALWAYS | MACHINE | CALLS | HASH
     assert "domain.bridge.conf" in loaded
-    assert not {"domain.cni.netconf", "domain.ipam.block", "adapters.records.blocks", "pyroute2"} & loaded
+    assert not {"domain.cni.netconf", "domain.ipam.block", "adapters.records.ipam", "pyroute2"} & loaded
 
 
 def test_the_flag_and_the_usage(capfd: pytest.CaptureFixture[str]) -> None:

@@ -115,8 +115,7 @@ def test_the_floor_does_what_the_plan_says(modules: Any, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("kind", ["blocks", "nodes", "pods", "handles"])
 def test_grown_clusters_have_records_that_can_be_read(modules: Any, kind: str) -> None:
-    from adapters.records.codec import decode
-    from adapters.records.keys import parse_key
+    from adapters.records.codec import decode, parse_key
 
     records = dict(modules["growth"].records(kind, 130))
     for key, text in records.items():

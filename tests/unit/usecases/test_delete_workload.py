@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.records.keys import key_text
+from adapters.records.codec import key_text
 from domain.cni.errors import CniError
 from domain.cni.netconf import IpamSettings
 from domain.cni.request import CniArgs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adapters.memory.node import MemoryNode
-from adapters.records.keys import key_text
+from adapters.records.codec import key_text
 from domain.cni.errors import CniError
 from domain.cni.netconf import BOTH_OFF, IpamSettings, KubernetesSettings, NetConf, PolicySettings
 from domain.cni.request import CniArgs

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from adapters.records.bad_record import BadRecord
-from adapters.records.keys import key_text
+from adapters.records.codec import key_text
+from adapters.records.members import BadRecord
 from domain.cni.errors import CniError
 from domain.cni.netconf import IpamSettings, KubernetesSettings, NetConf, PolicySettings
 from domain.cni.request import CniArgs

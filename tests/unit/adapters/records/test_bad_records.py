@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from adapters.records.bad_record import BadRecord
 from adapters.records.codec import decode, encode
+from adapters.records.members import BadRecord
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import Affinity, Owner
 from domain.ipam.block import Attribute, Block

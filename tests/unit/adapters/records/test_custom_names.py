@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.records.bad_record import BadRecord
 from adapters.records.custom_metadata import converted_uid
 from adapters.records.custom_names import (
     affinity_labels,
@@ -23,6 +22,7 @@ from adapters.records.custom_names import (
     object_path,
 )
 from adapters.records.custom_resources import V1, V3
+from adapters.records.members import BadRecord
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import Owner
 from ports.datastore import (

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.records.bad_record import BadRecord
 from adapters.records.custom_names import hostname_label
 from adapters.records.custom_resources import (
     V1,
@@ -22,6 +21,7 @@ from adapters.records.custom_resources import (
     object_revision,
     object_uid,
 )
+from adapters.records.members import BadRecord
 from domain.cluster import ClusterInformation
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import Affinity, Owner

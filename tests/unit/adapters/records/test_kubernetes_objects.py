@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.records.bad_record import BadRecord
 from adapters.records.kubernetes_nodes import decode_kubernetes_node, pod_cidrs
 from adapters.records.kubernetes_objects import (
     decode_namespace,
@@ -20,6 +19,7 @@ from adapters.records.kubernetes_objects import (
     endpoint_removal_patch,
 )
 from adapters.records.kubernetes_profiles import namespace_profile, profile_source, service_account_profile
+from adapters.records.members import BadRecord
 from domain.ipam.address import Cidr
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from adapters.records.codec import decode, encode
-from adapters.records.keys import key_text, parse_key
+from adapters.records.codec import decode, encode, key_text, parse_key
 from strategies import as_json, entries
 
 VALUES = json.loads((Path(__file__).parents[3] / "golden/records/values.json").read_text())

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.records.blocks import decode_block, encode_block
 from adapters.records.custom_names import ObjectKey, key_named
+from adapters.records.ipam import decode_block, encode_block
 from adapters.records.salvage import salvaged_text
 from domain.ipam.address import Cidr
 from ports.datastore import BlockKey, HandleKey

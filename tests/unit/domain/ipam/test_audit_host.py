@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.records.keys import key_text
+from adapters.records.codec import key_text
 from domain.ipam.address import Address, Cidr
 from domain.ipam.audit_host import IN_USE
 from domain.ipam.config import AllocationConfig

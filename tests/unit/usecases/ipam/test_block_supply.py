@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from adapters.records.keys import key_text
+from adapters.records.codec import key_text
 from domain.ipam.address import Cidr
 from domain.ipam.affinity import CONFIRMED, HOST, Affinity, Owner
 from domain.ipam.block_order import Skip, name_seed, walk

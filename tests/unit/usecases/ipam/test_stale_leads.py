@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.records.keys import key_text
+from adapters.records.codec import key_text
 from domain.cni.request import CniArgs
 from domain.ipam.address import Address, Cidr
 from domain.ipam.affinity import CONFIRMED, HOST, PENDING, PENDING_DELETION, VIRTUAL, Affinity, Owner

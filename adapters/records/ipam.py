@@ -1,14 +1,25 @@
-"""Blocks ↔ JSON text (spec: datastore C.3). Every ADD and DEL reads and writes one, so this is the hot path.
+"""IPAM's own records ↔ JSON text: settings, affinities, handles and blocks. Every ADD and DEL reads and writes them, so
+this is the hot path.
+
+There are two records of settings, the allocation config and the v3 resource. They have different spellings, and
+nothing keeps them equal. Of an affinity the owner and the block are in the key alone, of a handle its ID.
 
 Invariant: text that decodes describes a block in which no ordinal can be given out twice: its allocations and its
-queue of free ordinals share nothing, stay inside the block, and name existing attributes.
+queue of free ordinals share nothing, stay inside the block, and name existing attributes. In the allocation config
+every member that is false, 0 or unset is left out, so a stored `{}` switches automatic blocks off; in the v3 resource
+the two booleans are always there. Old spellings of an affinity (no text at all, no state, `deleted` as a string) are
+read, never written. A handle's blocks are written under their canonical CIDR, in the order of that text.
 """
 
 from __future__ import annotations
 
 from adapters.records.members import Fault, Members, expect, labels_text, object_text
+from adapters.records.resources import encode_resource, open_resource
 from domain.ipam.address import Cidr
+from domain.ipam.affinity import Affinity
 from domain.ipam.block import Attribute, Block
+from domain.ipam.config import AllocationConfig, IPAMConfiguration
+from domain.ipam.handle import Handle
 from domain.json_text import dumps
 
 TYPE_CHECKING = False
@@ -16,6 +27,123 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from domain.json_text import Json
+    from domain.resource import Metadata
+
+
+def encode_allocation_config(config: AllocationConfig) -> str:
+    known: list[tuple[str, str]] = []
+    if config.strict_affinity:
+        known.append(("strict_affinity", "true"))
+    if config.auto_allocate_blocks:
+        known.append(("auto_allocate_blocks", "true"))
+    return object_text([*known, *_limits(config)], config.unknown)
+
+
+def _limits(config: AllocationConfig | IPAMConfiguration) -> list[tuple[str, str]]:
+    known: list[tuple[str, str]] = []
+    if config.max_blocks_per_host:
+        known.append(("maxBlocksPerHost", str(config.max_blocks_per_host)))
+    if config.kubevirt_persistence is not None:
+        known.append(("kubeVirtVMAddressPersistence", dumps(config.kubevirt_persistence)))
+    if config.cooldown_seconds:
+        known.append(("ipCooldownSeconds", str(config.cooldown_seconds)))
+    return known
+
+
+def decode_allocation_config(text: str) -> AllocationConfig:
+    members = Members.of_text(text)
+    return AllocationConfig(
+        strict_affinity=members.flag("strict_affinity"),
+        auto_allocate_blocks=members.flag("auto_allocate_blocks"),
+        max_blocks_per_host=members.number("maxBlocksPerHost"),
+        kubevirt_persistence=members.optional_text("kubeVirtVMAddressPersistence"),
+        cooldown_seconds=members.number("ipCooldownSeconds"),
+        unknown=members.rest(),
+    )
+
+
+def encode_ipam_configuration(config: IPAMConfiguration) -> str:
+    spec = object_text(settings_members(config), config.spec_unknown)
+    return encode_resource("IPAMConfiguration", config.metadata, spec, unknown=config.unknown)
+
+
+def settings_members(config: AllocationConfig | IPAMConfiguration) -> list[tuple[str, str]]:
+    """The settings as a resource spells them."""
+    return [
+        ("strictAffinity", "true" if config.strict_affinity else "false"),
+        ("autoAllocateBlocks", "true" if config.auto_allocate_blocks else "false"),
+        *_limits(config),
+    ]
+
+
+def decode_ipam_configuration(text: str) -> IPAMConfiguration:
+    return read_ipam_configuration(*open_resource(text))
+
+
+def read_ipam_configuration(members: Members, metadata: Metadata) -> IPAMConfiguration:
+    """The resource that the members besides the metadata describe."""
+    spec = members.inner("spec")
+    return IPAMConfiguration(
+        metadata=metadata,
+        strict_affinity=spec.flag("strictAffinity"),
+        auto_allocate_blocks=spec.flag("autoAllocateBlocks"),
+        max_blocks_per_host=spec.number("maxBlocksPerHost"),
+        kubevirt_persistence=spec.optional_text("kubeVirtVMAddressPersistence"),
+        cooldown_seconds=spec.number("ipCooldownSeconds"),
+        unknown=members.rest(),
+        spec_unknown=spec.rest(),
+    )
+
+
+_DELETED = {None: False, False: False, True: True, "": False, "false": False, "true": True}
+
+
+def encode_affinity(affinity: Affinity) -> str:
+    known = [("state", dumps(affinity.state)), ("deleted", "true" if affinity.deleted else "false")]
+    return object_text(known, affinity.unknown)
+
+
+def decode_affinity(text: str) -> Affinity:
+    """An empty text (very old data) is an empty object."""
+    return read_affinity(Members.of_text(text or "{}"))
+
+
+def read_affinity(members: Members) -> Affinity:
+    """The affinity that a record's members describe."""
+    deleted = members.take("deleted")
+    if isinstance(deleted, (dict, list, int, float)) and not isinstance(deleted, bool):
+        raise Fault("deleted must be a boolean")
+    if deleted not in _DELETED:
+        raise Fault(f"deleted must be a boolean, not {dumps(deleted)}")
+    return Affinity(members.text("state"), _DELETED[deleted], members.rest())
+
+
+def encode_handle(handle: Handle) -> str:
+    return object_text(handle_members(handle), handle.unknown)
+
+
+def handle_members(handle: Handle) -> list[tuple[str, str]]:
+    counts = sorted([(str(cidr), count) for cidr, count in handle.blocks.items()])
+    return [
+        ("block", object_text([(cidr, str(count)) for cidr, count in counts])),
+        ("deleted", "true" if handle.deleted else "false"),
+    ]
+
+
+def decode_handle(text: str) -> Handle:
+    return read_handle(Members.of_text(text))
+
+
+def read_handle(members: Members) -> Handle:
+    """The handle that a record's members describe."""
+    blocks: dict[Cidr, int] = {}
+    found = members.take("block")
+    if not isinstance(found, (dict, type(None))):
+        raise Fault("block must be an object")
+    for cidr, count in (found or {}).items():
+        expect(count, int, f"block.{cidr}")
+        blocks[Cidr.parse_lenient(cidr).network] = count  # type: ignore[assignment]  # `expect` checked the type
+    return Handle(blocks, members.flag("deleted"), members.rest())
 
 
 def _encode_attribute(attribute: Attribute) -> str:
