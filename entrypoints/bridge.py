@@ -9,8 +9,8 @@ from domain.cni.request import CniArgs, parse_mac_args
 from domain.cni.versions import SUPPORTED_BY_BRIDGE
 from entrypoints.flags import UsageWanted, parse_flags
 from entrypoints.logs import CallLog
-from entrypoints.standard_streams import say, send
-from entrypoints.stdio import Plugin, run
+from entrypoints.skel import Plugin, run
+from entrypoints.stdio import say, send
 from entrypoints.version import VERSION
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from domain.bridge.conf import BridgeConf
     from domain.cni.request import Request
     from domain.json_text import Json
-    from entrypoints.stdio import Opener
+    from entrypoints.skel import Opener
     from ports.log import Log
     from ports.runtime import BridgeRuntime
     from usecases.calls.call import BridgeCall
@@ -87,11 +87,11 @@ def _read_args(request: Request) -> CniArgs:
 def _make_call(*parts: object) -> BridgeCall:
     from usecases.calls.call import BridgeCall
 
-    return BridgeCall(*parts)  # type: ignore[arg-type]  # as entrypoints/stdio hands them
+    return BridgeCall(*parts)  # type: ignore[arg-type]  # as entrypoints/skel hands them
 
 
 def _open_runtime(conf: BridgeConf, environ: Mapping[str, str], log: Log) -> BridgeRuntime:
-    from entrypoints.bridge_wiring import open_bridge_runtime
+    from entrypoints.wiring.bridge import open_bridge_runtime
 
     return open_bridge_runtime(conf, environ, log)
 

@@ -9,15 +9,15 @@ from domain.cni.errors import PLUGIN_FAILURE, CniError, error_text
 from domain.cni.request import parse_args_of
 from entrypoints.flags import UsageWanted, parse_flags
 from entrypoints.logs import CallLog
-from entrypoints.standard_streams import read_stdin, say, send
-from entrypoints.stdio import BUDGET, Plugin, attempt, budget, default_opener, run
+from entrypoints.skel import BUDGET, Plugin, attempt, budget, default_opener, run
+from entrypoints.stdio import read_stdin, say, send
 from entrypoints.version import VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from entrypoints.stdio import Opener
+    from entrypoints.skel import Opener
     from ports.log import Log
     from ports.runtime import Runtime
     from usecases.calls.call import Call

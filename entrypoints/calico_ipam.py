@@ -5,8 +5,8 @@ from __future__ import annotations
 from domain.cni.request import check_address_args, parse_args_of
 from entrypoints.flags import UsageWanted, parse_flags
 from entrypoints.logs import CallLog
-from entrypoints.standard_streams import say, send
-from entrypoints.stdio import Plugin, default_opener, run
+from entrypoints.skel import Plugin, default_opener, run
+from entrypoints.stdio import say, send
 from entrypoints.version import VERSION
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from domain.cni.netconf import NetConf
     from domain.cni.request import CniArgs, Request
     from domain.json_text import Json
-    from entrypoints.stdio import Opener
+    from entrypoints.skel import Opener
     from ports.log import Log
     from ports.runtime import Runtime
     from usecases.calls.call import Call

@@ -15,7 +15,7 @@ import sys
 import time
 
 from domain.cni.go_quote import go_quoted, printable
-from entrypoints.standard_streams import Patience, write
+from entrypoints.stdio import Patience, write
 from ports.log import Log
 
 TYPE_CHECKING = False

@@ -6,8 +6,8 @@ import gc
 import os
 import sys
 
-from entrypoints import dispatch
-from entrypoints.standard_streams import open_missing_descriptors, say
+from entrypoints import programs
+from entrypoints.stdio import open_missing_descriptors, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,26 +28,26 @@ def main() -> int:
 
 def _main() -> int:
     open_missing_descriptors()
-    choice = dispatch.choose(sys.argv, os.environ.get("CNI_COMMAND", ""))
-    if choice.program in (dispatch.NETWORK, dispatch.IPAM):
+    choice = programs.choose(sys.argv, os.environ.get("CNI_COMMAND", ""))
+    if choice.program in (programs.NETWORK, programs.IPAM):
         gc.disable()  # a call is over before looking for cycles pays: two milliseconds of forty
-    if choice.program == dispatch.NETWORK:
+    if choice.program == programs.NETWORK:
         from entrypoints import calico
 
         return calico.main(choice.arguments, os.environ)
-    if choice.program == dispatch.IPAM:
+    if choice.program == programs.IPAM:
         from entrypoints import calico_ipam
 
         return calico_ipam.main(choice.arguments, os.environ)
-    if choice.program == dispatch.COMMANDS:
-        from entrypoints import commands
+    if choice.program == programs.COMMANDS:
+        from entrypoints import sub_commands
 
-        return commands.run(choice.arguments, os.environ)
-    if choice.program == dispatch.OPERATOR:
-        from entrypoints.guard import guarded
+        return sub_commands.run(choice.arguments, os.environ)
+    if choice.program == programs.OPERATOR:
+        from entrypoints.tortie.guard import guarded
 
         return guarded(lambda: _operate(choice.arguments))
-    if choice.program == dispatch.BRIDGE:
+    if choice.program == programs.BRIDGE:
         from entrypoints import bridge
 
         return bridge.main(choice.name, choice.arguments, os.environ)
@@ -56,6 +56,6 @@ def _main() -> int:
 
 
 def _operate(arguments: Sequence[str]) -> int:
-    from entrypoints.ctl import main as operate
+    from entrypoints.tortie.main import main
 
-    return operate(arguments)
+    return main(arguments)

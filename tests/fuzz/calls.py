@@ -23,7 +23,7 @@ from domain.json_text import JsonError, dumps, parse
 from domain.workload.pod import ContainerPort, Pod
 from entrypoints import bridge, calico, calico_ipam
 from entrypoints.logs import CallLog
-from entrypoints.stdio import Plugin, budget, describe
+from entrypoints.skel import Plugin, budget, describe
 from fuzz.cni import plain_error
 from fuzz.target import Target, attempt, octets_of, require, text_of
 from ports.deadline import Deadline

@@ -47,8 +47,8 @@ from domain.workload.kubevirt import has_newer_sandbox, instance_reference, is_e
 from domain.workload.pod import OwnerReference
 from domain.workload.pod_endpoint import is_networked, pod_endpoint, without_wishes
 from domain.workload.qos import qos_controls
-from entrypoints.ctl_config import client_config
-from entrypoints.ctl_files import BadFile, read_manifests, shown_as
+from entrypoints.tortie.client_config import client_config
+from entrypoints.tortie.manifest_files import BadFile, read_manifests, shown_as
 from fuzz.target import Allowed, Target, attempt, octets_of, require, selected, text_of
 from ports.datastore import (
     AffinityKey,

@@ -28,7 +28,7 @@ from domain.ipam.pools import Pool
 from domain.ipam.request import AssignRequest
 from domain.moment import rfc3339
 from domain.resource import Metadata
-from entrypoints.own_ipam import OwnIpamPlugin
+from entrypoints.wiring.own_ipam import OwnIpamPlugin
 from ports.datastore import (
     Affinities,
     AffinityKey,

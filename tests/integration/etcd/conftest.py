@@ -10,7 +10,7 @@ import pytest
 from adapters.etcdv3.datastore import EtcdDatastore
 from adapters.linux.clock import SystemClock
 from domain.cni.netconf import NetConf
-from entrypoints import wiring
+from entrypoints.wiring import calico as wiring
 from services.etcd import Etcd
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from entrypoints import ctl
+from entrypoints.tortie import main as operator
 from services.etcd import Authority, Etcd
 
 POOL = "apiVersion: projectcalico.org/v3\nkind: IPPool\nmetadata: {name: p}\nspec: {cidr: 10.9.0.0/16, blockSize: 28}\n"
@@ -16,7 +16,7 @@ HEAD = "apiVersion: projectcalico.org/v3\nkind: CalicoAPIConfig\nmetadata:\nspec
 @pytest.fixture
 def tortie(capsys):
     def run(*arguments, **environment):
-        code = ctl.main(arguments, environment)
+        code = operator.main(arguments, environment)
         captured = capsys.readouterr()
         assert (code, captured.err) == (0, ""), captured
         return captured.out

@@ -9,9 +9,10 @@ import pytest
 
 from adapters.memory.clock import MemoryClock
 from domain.bridge.conf import read_bridge_conf
-from entrypoints import bridge, bridge_wiring
+from entrypoints import bridge
 from entrypoints.logs import CallLog
 from entrypoints.version import VERSION
+from entrypoints.wiring import bridge as bridge_wiring
 from unit.entrypoints.test_import_budget import ALWAYS, CALLS, MACHINE, OWN, foreign, run_plugin
 
 # the hash in the names of packet filter rules, from the C module alone

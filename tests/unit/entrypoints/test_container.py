@@ -10,8 +10,8 @@ from dependency_injector import providers
 
 from adapters.memory.log import RecordingLog
 from domain.cni.netconf import IpamSettings, NetConf
-from entrypoints import wiring
-from entrypoints.container import Container
+from entrypoints.wiring import calico as wiring
+from entrypoints.wiring.container import Container
 from ports.clock import Clock
 from ports.cluster import Cluster
 from ports.dataplane import Dataplane
@@ -90,6 +90,8 @@ def test_only_a_container_that_may_create_makes_a_datastore(container, netconf, 
 
 
 def test_declaring_the_container_loads_no_adapter():
-    code = "import sys, entrypoints.container; print([name for name in sys.modules if name.startswith('adapters')])"
+    code = (
+        "import sys, entrypoints.wiring.container; print([name for name in sys.modules if name.startswith('adapters')])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -16,7 +16,8 @@ from adapters.memory.clock import MemoryClock
 from descriptors import replaced, signals_restored, stdin
 from domain.cni.netconf import NetConf
 from domain.cni.versions import SUPPORTED_BY_BRIDGE, supported_text
-from entrypoints import calico, calico_ipam, commands
+from entrypoints import calico, calico_ipam
+from entrypoints import sub_commands as commands
 from entrypoints.version import VERSION
 from ports.errors import Unavailable
 from ports.log import Log

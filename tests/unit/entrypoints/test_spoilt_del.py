@@ -20,7 +20,8 @@ from domain.cni.netconf import NetConf, parse_netconf
 from domain.cni.result import Result, ResultIp
 from domain.ipam.address import Cidr
 from domain.workload.pod import Pod
-from entrypoints import calico, calico_ipam, wiring
+from entrypoints import calico, calico_ipam
+from entrypoints.wiring import calico as wiring
 from ports.datastore import Datastore
 from ports.runtime import Runtime
 from spoiling import Path, Spoilt, spoilt_args, spoilt_documents, with_member

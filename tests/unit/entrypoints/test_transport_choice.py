@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adapters.linux.netlink.transports import load_lean, load_pyroute2
-from entrypoints import wiring
+from entrypoints.wiring import calico as wiring
 from ports.errors import BadConfiguration
 
 

@@ -7,7 +7,7 @@ import pytest
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
 from domain.cni.netconf import NetConf
-from entrypoints import wiring
+from entrypoints.wiring import calico as wiring
 from ports.errors import Refused
 
 

@@ -15,7 +15,7 @@ from domain.cni.errors import CniError
 from domain.cni.request import CniArgs
 from domain.cni.result import ResultRoute
 from domain.ipam.address import Address, Cidr
-from entrypoints.own_host_local import OwnHostLocal
+from entrypoints.wiring.own_host_local import OwnHostLocal
 from ports.errors import PortError, Refused, Unavailable
 from spoiling import Path, Spoilt, spoilt_documents
 from usecases.add_bridge import add_bridge

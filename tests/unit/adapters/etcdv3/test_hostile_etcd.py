@@ -18,7 +18,7 @@ from adapters.wire.protobuf import octets
 from domain.cni.errors import CniError
 from domain.ipam.affinity import HOST, Owner
 from domain.ipam.errors import IpamError
-from entrypoints.stdio import describe
+from entrypoints.skel import describe
 from ports.datastore import Blocks, IPPools
 from ports.deadline import Deadline
 from ports.errors import PortError, Unavailable

@@ -25,7 +25,7 @@ from domain.ipam.address import Cidr
 from domain.ipam.affinity import HOST, Owner
 from domain.ipam.errors import IpamError
 from domain.ipam.handle import Handle
-from entrypoints.stdio import describe
+from entrypoints.skel import describe
 from ports.datastore import Blocks, HandleKey, IPPools
 from ports.deadline import Deadline
 from ports.errors import Expired, PortError, Unavailable

@@ -1,0 +1,143 @@
+"""`tortie ipam release` and `configure`: addresses by name, by handle or by report; the settings of allocation.
+
+Invariant: an address whose workload has an endpoint is released only with --force.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.audit import UNREADABLE, audit
+from domain.ipam.audit_addresses import LEAKED, VANISHED_MACHINE, VANISHED_NODE, Endpoints, Holders
+from domain.ipam.audit_handles import ORPHAN
+from domain.ipam.errors import IpamError
+from domain.ipam.inventory import COLLECT
+from domain.ipam.release import Release
+from domain.json_text import dumps
+from entrypoints.tortie.answer import Answer, people, told
+from entrypoints.tortie.ipam.check import outcomes_json, outcomes_text
+from entrypoints.tortie.ipam.copies import Copies
+from entrypoints.tortie.ipam.report import common, read_look
+from usecases.check_ipam import take_inventory
+from usecases.collect_ipam import FAILED, Sweep, collect_ipam
+from usecases.configure_ipam import configure_ipam
+from usecases.ipam.free_addresses import cooldown_seconds, free_handle
+from usecases.ipam.free_without_handle import free_without_handle
+from usecases.ipam.release_listed import release_listed
+from usecases.ipam.set_aside import set_aside
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from domain.ipam.address import Address
+    from domain.ipam.inventory import Finding, Inventory
+    from domain.json_text import Json
+    from entrypoints.tortie.commands import Session
+    from usecases.ipam.work import Work
+
+_FROM_REPORT = frozenset((LEAKED, VANISHED_NODE, VANISHED_MACHINE, ORPHAN))
+_SETTINGS = {
+    "strict_affinity": "StrictAffinity",
+    "auto_allocate_blocks": "AutoAllocateBlocks",
+    "max_blocks_per_host": "MaxBlocksPerHost",
+    "kubevirt_persistence": "KubeVirtVMAddressPersistence",
+    "cooldown_seconds": "IPCooldownSeconds",
+}
+
+
+def release(options: Namespace, session: Session) -> Answer:
+    work = session.work()
+    if options.from_report:
+        look = common([read_look(path) for path in options.from_report])
+        outcomes = collect_ipam(work, Sweep(0, leaked=True, first=look, kinds=_FROM_REPORT), session.cluster)
+        text = outcomes_json(outcomes) if options.output == "json" else outcomes_text(outcomes)
+        return Answer(text, 1 if any(one.outcome == FAILED for one in outcomes) else 0)
+    if options.ip:
+        return _release_addresses(work, options)
+    return _release_handle(work, options)
+
+
+def _release_addresses(work: Work, options: Namespace) -> Answer:
+    listed = [Release(address, options.handle or None, options.sequence) for address in options.ip]
+    if not options.force:
+        _require_unused(take_inventory(work), options.ip)
+    outcome = release_listed(work, listed)
+    text = _outcome_text(options, [one.address for one in outcome.released], outcome.unallocated)
+    if outcome.error is not None:
+        return Answer(text, 1, (f"Error: {told(outcome.error)}",))
+    return Answer(text)
+
+
+def _release_handle(work: Work, options: Namespace) -> Answer:
+    handle: str = options.handle
+    inventory = take_inventory(work)
+    blocks = [block for block, _ in inventory.blocks.values()]
+    addresses = [block.cidr.at(ordinal) for block in blocks for ordinal in block.held_by(handle)]
+    damaged = next((one for one in audit(inventory) if one.kind == UNREADABLE and one.handle == handle), None)
+    if not options.force:
+        _require_unused(inventory, addresses)
+        if Endpoints(inventory.endpoints).are_of(handle):
+            raise InUse(handle, "its container has an endpoint")
+        if damaged is not None:
+            raise IpamError(f"{damaged.subject} is damaged: {damaged.reason}; {COLLECT}, or release it with --force")
+    if damaged is not None:
+        return _release_damaged(work, options, damaged, addresses)
+    if not free_handle(work, handle) and not free_without_handle(work, None, handle, cooldown_seconds(work)):
+        raise IpamError(f"no handle {handle}, and no address is held under it")
+    return Answer(_outcome_text(options, addresses, handle=handle))
+
+
+def _release_damaged(work: Work, options: Namespace, damaged: Finding, addresses: Sequence[Address]) -> Answer:
+    """What the blocks hold is freed; then nothing proves the record any more, and it goes."""
+    copies = Copies(options.copies)
+    free_without_handle(work, None, damaged.handle, cooldown_seconds(work))
+    if not set_aside(work, damaged, copies.keep):
+        raise IpamError(f"{damaged.subject} has changed meanwhile; see what is left with `tortie ipam check`")
+    return Answer(_outcome_text(options, addresses, handle=damaged.handle), notes=copies.notes)
+
+
+def _outcome_text(
+    options: Namespace, released: Sequence[Address], unallocated: Sequence[Address] = (), *, handle: str = ""
+) -> str:
+    """What was released, and what nobody had."""
+    if options.output == "json":
+        shown: dict[str, Json] = {
+            "released": [str(address) for address in released],
+            "notAssigned": [str(address) for address in unallocated],
+        }
+        return dumps({**shown, "handle": handle} if handle else shown, indent=2) + "\n"
+    lines = [f"Successfully released IP address {address}" for address in released]
+    lines += [f"IP address {address} is not assigned" for address in unallocated]
+    return people([*lines, f"Successfully released handle {handle}"] if handle else lines)
+
+
+class InUse(IpamError):
+    """What is to be released belongs to a workload that is there."""
+
+    def __init__(self, what: object, why: str) -> None:
+        super().__init__(f"{what} is in use: {why}; delete the workload, or release it all the same with --force")
+
+
+def _require_unused(inventory: Inventory, addresses: Sequence[Address]) -> None:
+    """InUse for the first address that an endpoint has, or whose holder has an endpoint."""
+    endpoints, holders = Endpoints(inventory.endpoints), Holders(inventory.blocks)
+    for address in addresses:
+        having = endpoints.by_address.get(address)
+        if having:
+            raise InUse(address, f"endpoint {having[0].metadata.namespace}/{having[0].metadata.name} has it")
+        found = holders.of(address)
+        if found is not None and found[2] is not None and endpoints.speak_for(found[2], address):
+            raise InUse(address, f"the container of {found[2].holder} has an endpoint")
+
+
+def configure(options: Namespace, session: Session) -> Answer:
+    """Says of each setting given what it is now."""
+    changes = {name: getattr(options, name) for name in _SETTINGS if getattr(options, name) is not None}
+    copies = Copies(options.copies)
+    config = configure_ipam(session.work(), changes, copies.keep)
+    shown = {name: getattr(config, name) for name in changes}
+    lines = [
+        f"Successfully set {_SETTINGS[name]} to: {str(value).lower() if isinstance(value, bool) else value}"
+        for name, value in shown.items()
+    ]
+    return Answer(people(lines), notes=copies.notes)

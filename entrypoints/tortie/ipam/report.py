@@ -1,0 +1,110 @@
+"""Findings as JSON and back: what `ipam check -o json` writes, `ipam gc` and `ipam release --from-report` read.
+
+Invariant: a report that was written is read as the same look; anything else is refused before something is done.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.audit_addresses import young_addresses
+from domain.ipam.inventory import INFO, LEAK, PROBLEM
+from domain.json_text import dumps, parse
+from domain.moment import rfc3339
+from entrypoints.tortie.manifest_files import BadFile, text_of
+from usecases.collect_ipam import Look
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from domain.ipam.inventory import Finding, Inventory
+    from domain.json_text import Json
+    from usecases.check_ipam import Report
+
+VERSION = 1
+_LARGEST = 64 << 20  # bytes: some hundred thousand findings
+_LEVELS = (PROBLEM, LEAK, INFO)
+
+
+def finding_json(finding: Finding) -> dict[str, Json]:
+    """Members that say nothing are left out, but for the first six."""
+    more = {
+        "address": finding.address,
+        "block": finding.block,
+        "affinity": finding.owner,
+        "handle": finding.handle or None,
+        "revision": finding.mark or None,
+    }
+    return {
+        "kind": finding.kind,
+        "level": finding.level,
+        "subject": finding.subject,
+        "reason": finding.reason,
+        "advice": finding.advice,
+        "collectable": finding.repairable,
+        **{name: str(value) for name, value in more.items() if value is not None},
+        **({"holder": {**finding.holder}} if finding.holder else {}),
+    }
+
+
+def report_json(report: Report) -> str:
+    counts = {level: sum(1 for one in report.findings if one.level == level) for level in _LEVELS}
+    document: dict[str, Json] = {
+        "version": VERSION,
+        "takenAt": str(report.inventory.now),
+        "time": rfc3339(report.inventory.now),
+        "clean": not counts[PROBLEM] and not counts[LEAK],
+        "problems": counts[PROBLEM],
+        "leaks": counts[LEAK],
+        "infos": counts[INFO],
+        "young": young_addresses(report.inventory),
+        "checked": {**checked(report.inventory)},
+        "findings": [finding_json(one) for one in report.findings],
+    }
+    return dumps(document, indent=2) + "\n"
+
+
+def checked(inventory: Inventory) -> dict[str, int]:
+    """How much there is of what."""
+    blocks = [block for block, _ in inventory.blocks.values()]
+    return {
+        "pools": len(inventory.pools),
+        "blocks": len(blocks),
+        "addresses": sum(len(block.allocations) - block.allocations.count(None) for block in blocks),
+        "handles": len(inventory.handles),
+        "affinities": len(inventory.claims),
+        "endpoints": len(inventory.endpoints),
+        "nodes": len(inventory.nodes),
+    }
+
+
+def read_look(path: str) -> Look:
+    """The look that a report describes. BadFile if it is none of ours."""
+    try:
+        document = parse(text_of(path, _LARGEST))
+        if not isinstance(document, dict) or document.get("version") != VERSION:
+            raise BadFile(f"{path}: not a report of `tortie ipam check -o json`")
+        taken, findings = document.get("takenAt"), document.get("findings")
+        if (
+            not isinstance(taken, str)
+            or not (taken.isascii() and taken.isdigit() and len(taken) < 30)
+            or not isinstance(findings, list)
+        ):
+            raise BadFile(f"{path}: not a whole report: takenAt and findings are missing")
+        return Look(int(taken), frozenset([_identity(path, one) for one in findings]))
+    except ValueError as error:
+        raise BadFile(f"{path}: not JSON: {error}") from None
+
+
+def _identity(path: str, finding: Json) -> tuple[str, str, str, str]:
+    if not isinstance(finding, dict):
+        raise BadFile(f"{path}: a finding must be an object")
+    words = [finding.get(name, "") for name in ("kind", "subject", "handle", "revision")]
+    kind, subject, handle, revision = [word if isinstance(word, str) else "" for word in words]
+    return kind, subject, handle, revision
+
+
+def common(looks: Iterable[Look]) -> Look:
+    """What all of them found, at the time of the latest."""
+    first, *others = looks
+    found = first.found.intersection(*[one.found for one in others])
+    return Look(max(one.at for one in (first, *others)), found)

@@ -1,0 +1,89 @@
+"""`tortie ipam show --ip`: whose an address is, down to the endpoint, and if nobody's, whether it can be given out."""
+
+from __future__ import annotations
+
+from domain.ipam.audit_addresses import Holders
+from domain.ipam.pools import pool_of
+from domain.ipam.reservations import reserved_cidrs
+from domain.json_text import dumps
+from domain.moment import SECOND, parse_rfc3339, rfc3339
+from entrypoints.tortie.answer import people
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.ipam.address import Address
+    from domain.ipam.block import Attribute, Block
+    from domain.ipam.inventory import Inventory
+    from domain.json_text import Json
+
+
+def show_address(inventory: Inventory, address: Address, *, as_json: bool) -> str:
+    facts = _facts(inventory, address)
+    if as_json:
+        return dumps(facts, indent=2) + "\n"
+    lines = [f"IP {address} {_STATES[str(facts['state'])]}"]
+    attributes = facts.pop("attributes", None)
+    lines += [f"  {_LABELS[name]:<13}{_text(value)}" for name in _LABELS if (value := facts.get(name))]
+    if isinstance(attributes, dict):
+        lines += ["Attributes:", *[f"  {name}: {value}" for name, value in attributes.items()]]
+    return people(lines)
+
+
+_STATES = {
+    "inUse": "is in use",
+    "cooldown": "is not assigned; it was released and is cooling down",
+    "reserved": "is not assigned; it is reserved, so only a request for it by name gets it",
+    "free": "is not assigned",
+    "unknown": "is not assigned; it is in no IP pool",
+}
+_LABELS = {
+    "handle": "Handle",
+    "endpoints": "Endpoint",
+    "block": "Block",
+    "affinity": "Affinity",
+    "pool": "Pool",
+    "reservations": "Reserved by",
+    "releasedAt": "Released",
+    "freeAfter": "Free after",
+}
+
+
+def _text(value: Json) -> str:
+    return ", ".join([str(one) for one in value]) if isinstance(value, list) else str(value)
+
+
+def _facts(inventory: Inventory, address: Address) -> dict[str, Json]:
+    found = Holders(inventory.blocks).of(address)
+    pool = pool_of(inventory.pools, address)
+    endpoints = [one for one in inventory.endpoints if address in one.addresses]
+    reservations = [
+        one.metadata.name
+        for one in inventory.reservations
+        if any(address in cidr for cidr in reserved_cidrs([one], address.version))
+    ]
+    facts: dict[str, Json] = {
+        "ip": str(address),
+        "state": "unknown" if pool is None and found is None else "reserved" if reservations else "free",
+        "endpoints": [f"{one.metadata.namespace}/{one.metadata.name}" for one in endpoints],
+        "pool": f"{pool.metadata.name} ({pool.cidr_text})" if pool else "",
+        "reservations": list(reservations),
+    }
+    return {**facts, **_of_block(inventory, *found)} if found else facts
+
+
+def _of_block(inventory: Inventory, block: Block, ordinal: int, holder: Attribute | None) -> dict[str, Json]:
+    facts: dict[str, Json] = {"block": str(block.cidr), "affinity": block.affinity or "none"}
+    if holder is None:
+        return facts
+    if holder.released_at is None:
+        return {
+            "state": "inUse",
+            "handle": holder.holder or "",
+            **facts,
+            "sequence": block.sequences.get(ordinal),
+            "attributes": {**holder.secondary},
+        }
+    over = parse_rfc3339(holder.released_at) + inventory.config.cooldown_seconds * SECOND
+    if over < inventory.now:
+        return facts
+    return {"state": "cooldown", **facts, "releasedAt": holder.released_at, "freeAfter": rfc3339(over)}

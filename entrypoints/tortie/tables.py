@@ -1,0 +1,139 @@
+"""What `tortie get` shows of each kind: calicoctl's columns, one row a record.
+
+Invariant: a table shows records, it never decides; a field that says nothing is an empty cell.
+"""
+
+from __future__ import annotations
+
+from domain.json_text import parse
+from entrypoints.tortie.answer import aligned, people
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any, TypeAlias
+
+    from domain.cluster import ClusterInformation, Node
+    from domain.ipam.config import IPAMConfiguration
+    from domain.ipam.pools import Pool
+    from domain.ipam.reservations import Reservation
+    from domain.workload.endpoint import WorkloadEndpoint
+    from domain.workload.profiles import Profile
+
+    Column: TypeAlias = tuple[str, Callable[[Any], str]]
+
+_DEFAULT_AS_NUMBER = "64512"
+
+
+def _flag(value: bool | None) -> str:
+    return "" if value is None else str(value).lower()
+
+
+def _name(record: Pool | Reservation | Node | Profile | WorkloadEndpoint | ClusterInformation) -> str:
+    return record.metadata.name
+
+
+def _bgp(node: Node, member: str) -> str:
+    """A member of the node's BGP settings; a node without the member speaks for the default autonomous system."""
+    spec = parse(node.spec)
+    bgp = spec.get("bgp") if isinstance(spec, dict) else None
+    if not isinstance(bgp, dict):
+        return ""
+    if member == "asNumber":
+        return str(bgp.get(member) or f"({_DEFAULT_AS_NUMBER})")
+    return str(bgp.get(member) or "")
+
+
+def _workload(endpoint: WorkloadEndpoint) -> str:
+    return endpoint.pod or endpoint.workload or endpoint.container_id
+
+
+def _networks(endpoint: WorkloadEndpoint) -> str:
+    return ",".join([str(network) for network in endpoint.ip_networks])
+
+
+def _block_limit(config: IPAMConfiguration) -> str:
+    return str(config.max_blocks_per_host or "")
+
+
+_POOL_HEAD: tuple[Column, ...] = (("NAME", _name), ("CIDR", lambda pool: pool.cidr_text))
+_SELECTOR: Column = ("SELECTOR", lambda pool: pool.node_selector or "all()")
+_ENDPOINT: tuple[Column, ...] = (
+    ("WORKLOAD", _workload),
+    ("NODE", lambda endpoint: endpoint.node),
+    ("NETWORKS", _networks),
+    ("INTERFACE", lambda endpoint: endpoint.interface_name),
+)
+
+# For each kind: the columns of the short table, and those of `-o wide`.
+_COLUMNS: dict[str, tuple[tuple[Column, ...], tuple[Column, ...]]] = {
+    "IPPool": (
+        (*_POOL_HEAD, _SELECTOR),
+        (
+            *_POOL_HEAD,
+            ("NAT", lambda pool: _flag(pool.nat_outgoing)),
+            ("IPIPMODE", lambda pool: pool.ipip_mode or "Never"),
+            ("VXLANMODE", lambda pool: pool.vxlan_mode or "Never"),
+            ("DISABLED", lambda pool: _flag(pool.disabled)),
+            ("DISABLEBGPEXPORT", lambda pool: _flag(pool.disable_bgp_export)),
+            _SELECTOR,
+        ),
+    ),
+    "Node": (
+        (("NAME", _name),),
+        (
+            ("NAME", _name),
+            ("ASN", lambda node: _bgp(node, "asNumber")),
+            ("IPV4", lambda node: _bgp(node, "ipv4Address")),
+            ("IPV6", lambda node: _bgp(node, "ipv6Address")),
+        ),
+    ),
+    "WorkloadEndpoint": (
+        _ENDPOINT,
+        (
+            ("NAME", _name),
+            *_ENDPOINT,
+            ("PROFILES", lambda endpoint: ",".join(endpoint.profiles)),
+            ("NATS", lambda endpoint: ",".join([f"{nat.external}->{nat.internal}" for nat in endpoint.ip_nats])),
+        ),
+    ),
+    "Profile": (
+        (("NAME", _name),),
+        (
+            ("NAME", _name),
+            ("LABELS", lambda profile: ",".join([f"{key}={text}" for key, text in profile.labels_to_apply.items()])),
+        ),
+    ),
+    "IPReservation": (
+        (("NAME", _name),),
+        (("NAME", _name), ("CIDRS", lambda reservation: ",".join(reservation.cidrs))),
+    ),
+    "ClusterInformation": (
+        (("NAME", _name), ("DATASTOREREADY", lambda one: _flag(one.datastore_ready))),
+        (
+            ("NAME", _name),
+            ("DATASTOREREADY", lambda one: _flag(one.datastore_ready)),
+            ("CLUSTERGUID", lambda one: one.cluster_guid),
+            ("CLUSTERTYPE", lambda one: one.cluster_type),
+            ("CALICOVERSION", lambda one: one.calico_version),
+        ),
+    ),
+    "IPAMConfiguration": (
+        (("NAME", _name),),
+        (
+            ("NAME", _name),
+            ("STRICTAFFINITY", lambda config: _flag(config.strict_affinity)),
+            ("AUTOALLOCATEBLOCKS", lambda config: _flag(config.auto_allocate_blocks)),
+            ("MAXBLOCKSPERHOST", _block_limit),
+        ),
+    ),
+}
+
+
+def table(kind: str, records: Sequence[Any], *, wide: bool, namespaces: bool) -> str:
+    """The records of one kind under their headings; `namespaces` adds a first column that tells them apart."""
+    columns = _COLUMNS[kind][wide]
+    if namespaces:
+        columns = (("NAMESPACE", lambda record: record.metadata.namespace), *columns)
+    rows = [[heading for heading, _ in columns], *[[cell(record) for _, cell in columns] for record in records]]
+    return people(aligned(rows, gap="   "))

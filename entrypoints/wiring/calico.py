@@ -1,0 +1,316 @@
+"""Which adapter serves which port: one plain function per port, each importing its adapter inside.
+
+A plugin process thus loads only what its call uses. Settings come from the configuration and the environment in the
+original's way: what the configuration says is put into the environment (so that IPAM plugins see it), then each
+setting is read first under the prefix CALICO_, so that a prefixed variable beats the configuration.
+
+Invariant: nothing is opened, and no adapter loaded, before a use case first asks for the port.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from ports.errors import BadConfiguration, Refused
+from ports.runtime import Runtime
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeVar
+
+    from adapters.grpc.transport import Transport as GrpcTransport
+    from adapters.linux.netlink.transports import NetlinkLoader
+    from domain.cni.netconf import NetConf
+    from entrypoints.wiring.kubernetes import ApiServers
+    from ports.clock import Clock
+    from ports.cluster import Cluster
+    from ports.dataplane import Dataplane
+    from ports.datastore import Datastore
+    from ports.former import Former
+    from ports.ipam_plugin import IpamPlugin
+    from ports.lock import Lock
+    from ports.log import Log
+    from ports.node import Node
+    from ports.readiness import Readiness
+
+    Load = TypeVar("Load", bound=Callable[[], object])
+
+DEFAULT_SQLITE_PATH = "/var/lib/tortie/datastore.db"
+OWN_IPAM, NETWORK_PLUGIN = "calico-ipam", "calico"
+NO_INLINE: Mapping[str, str] = {}
+SELF_CONTAINED = "_tortie_syscalls" in sys.builtin_module_names  # the executable of `make dist`, without libraries
+
+
+def open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runtime:
+    """The ports of one plugin call."""
+    timepiece = clock()
+    environment = exported(netconf, environ)
+    servers = api_servers(netconf, environment, timepiece)
+    runtime = Runtime(
+        datastore=lambda: datastore(
+            environment, whole(netconf, netconf.datastore_type).sqlite_path, timepiece, servers, log=log
+        ),
+        cluster=lambda: cluster(whole(netconf, "kubernetes"), environment, servers),
+        dataplane=lambda: dataplane(netconf, timepiece, log, environment),
+        ipam_plugin=lambda: ipam_plugin(netconf, environment, runtime),
+        node=node,
+        lock=lambda: lock(netconf.ipam_lock_file, timepiece, log),
+        readiness=lambda: readiness(timepiece),
+        former=lambda: former(environ, runtime, log),
+        clock=timepiece,
+        log=log,
+    )
+    return runtime
+
+
+def whole(netconf: NetConf, datastore_type: str) -> NetConf:
+    """BadConfiguration for half a configuration, which would lead to another datastore, if to any."""
+    if why := netconf.lost_for(datastore_type):
+        raise BadConfiguration(why)
+    return netconf
+
+
+def exported(netconf: NetConf, environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment with the configuration's datastore settings in it, as IPAM plugins inherit it."""
+    settings = {
+        "DATASTORE_TYPE": netconf.datastore_type,
+        "ETCD_ENDPOINTS": netconf.etcd_endpoints,
+        "ETCD_DISCOVERY_SRV": netconf.etcd_discovery_srv,
+        "ETCD_KEY_FILE": netconf.etcd_key_file,
+        "ETCD_CERT_FILE": netconf.etcd_cert_file,
+        "ETCD_CA_CERT_FILE": netconf.etcd_ca_cert_file,
+        "ETCD_AUTHORITY": netconf.etcd_authority,
+        "ETCD_SCHEME": netconf.etcd_scheme,
+        "KUBECONFIG": netconf.kubernetes.kubeconfig,
+        "K8S_API_ENDPOINT": netconf.kubernetes.k8s_api_root,
+        "K8S_API_TOKEN": netconf.policy.k8s_auth_token,
+        "CALICO_API_GROUP": netconf.calico_api_group,
+        "K8S_CLIENT_QPS": str(netconf.qps or ""),
+        "K8S_CLIENT_BURST": str(netconf.burst or ""),
+    }
+    return {**environ, **{name: text for name, text in settings.items() if text}}
+
+
+def setting(environment: Mapping[str, str], name: str) -> str:
+    """CALICO_<name> if it is set at all, else <name>."""
+    return environment.get(f"CALICO_{name}", environment.get(name, ""))
+
+
+def api_servers(netconf: NetConf, environment: Mapping[str, str], clock: Clock, *, hasty: bool = False) -> ApiServers:
+    """Cheap: opens nothing. `hasty` is as `Api` has it."""
+    from entrypoints.wiring.kubernetes import ApiServers
+
+    return ApiServers(
+        netconf,
+        environment,
+        lambda name: setting(environment, name),
+        clock,
+        library=lambda: wants_library(environment),
+        hasty=hasty,
+    )
+
+
+def datastore(  # noqa: PLR0913 - one parameter per thing that a type of datastore may need
+    environment: Mapping[str, str],
+    sqlite_path: str,
+    clock: Clock,
+    servers: ApiServers,
+    *,
+    create: bool = False,
+    inline: Mapping[str, str] = NO_INLINE,
+    log: Log | None = None,
+    hasty: bool = False,
+) -> Datastore:
+    """The type that is asked for; without one etcd if endpoints are given, else Kubernetes.
+
+    With `create` a missing embedded datastore is made. Only an operator asks for that, never a plugin; and only an
+    operator's configuration file has certificates `inline`, and only an operator is `hasty`.
+    """
+    type = setting(environment, "DATASTORE_TYPE")
+    if not type:
+        type = "etcdv3" if setting(environment, "ETCD_ENDPOINTS") else "kubernetes"
+    if type == "sqlite":
+        return sqlite_datastore(
+            sqlite_path or setting(environment, "TORTIE_SQLITE_PATH"), clock, create=create, log=log
+        )
+    if type == "etcdv3":
+        return etcd_datastore(environment, clock, inline, log, hasty=hasty)
+    if type == "kubernetes":
+        return servers.datastore()
+    known = 'set "datastore_type" or DATASTORE_TYPE to "kubernetes", "etcdv3" or "sqlite"'
+    raise Refused(f"unknown datastore type: {type}", details=known)
+
+
+def sqlite_datastore(path: str, clock: Clock, *, create: bool = False, log: Log | None = None) -> Datastore:
+    """It is closed when the process ends, which folds the write-ahead log into the file."""
+    import atexit
+
+    from adapters.sqlite.datastore import SqliteDatastore
+
+    opened = SqliteDatastore(path or DEFAULT_SQLITE_PATH, clock, create=create, log=log)
+    atexit.register(opened.close)
+    return opened
+
+
+def etcd_datastore(
+    environment: Mapping[str, str],
+    clock: Clock,
+    inline: Mapping[str, str],
+    log: Log | None = None,
+    *,
+    hasty: bool = False,
+) -> Datastore:
+    """Settings are read, and complained about, before a library is loaded."""
+    from adapters.etcdv3.datastore import EtcdDatastore
+    from adapters.etcdv3.settings import read_settings
+
+    settings = read_settings(lambda name: setting(environment, name), inline, log.warning if log else _unheard)
+    if not wants_library(environment):
+        from adapters.etcdv3.transport_lean import open_lean
+
+        return EtcdDatastore(settings, clock, open_lean, hasty=hasty)
+    from adapters.etcdv3.load_etcd3 import load_etcd3
+    from adapters.linux.process.signals import Withheld
+
+    try:
+        opener = load_etcd3(settings.tls, Withheld)
+    except ImportError as error:
+        raise BadConfiguration(f'TORTIE_TRANSPORT "library" needs the packages of the extra "etcd": {error}') from error
+    return EtcdDatastore(settings, clock, opener, hasty=hasty)
+
+
+def _unheard(_text: str) -> None:
+    """A warning that nobody listens to."""
+
+
+def cluster(netconf: NetConf, environment: Mapping[str, str], servers: ApiServers) -> Cluster:
+    """What the configuration names, else the cluster that this process is a pod of."""
+    kubernetes, policy = netconf.kubernetes, netconf.policy
+    named = kubernetes.kubeconfig or kubernetes.k8s_api_root or policy.k8s_api_root
+    if named or environment.get("KUBERNETES_SERVICE_HOST"):
+        return servers.cluster()
+    from adapters.linux.cluster_absent import AbsentCluster
+
+    return AbsentCluster()
+
+
+def wants_library(environment: Mapping[str, str]) -> bool:
+    """Whether TORTIE_TRANSPORT asks for the transports on well-known libraries instead of our own lean ones."""
+    choice = environment.get("TORTIE_TRANSPORT", "") or "lean"
+    if choice not in ("lean", "library"):
+        raise BadConfiguration(f'TORTIE_TRANSPORT "{choice}" is unknown; set "lean" or "library"')
+    if choice == "library" and SELF_CONTAINED:
+        raise BadConfiguration(
+            'TORTIE_TRANSPORT "library": this executable has lean transports only; unset it, or use the Python packages'
+        )
+    return choice == "library"
+
+
+def dataplane(netconf: NetConf, clock: Clock, log: Log, environment: Mapping[str, str]) -> Dataplane:
+    """By `dataplane_options.type`: absent is this system's own."""
+    if netconf.dataplane_type == "grpc":
+        return grpc_dataplane(netconf.dataplane_options, clock, log, environment)
+    if netconf.dataplane_type is not None:
+        known = 'leave "type" out of "dataplane_options" for this system\'s own, or set it to "grpc"'
+        raise Refused(f"invalid dataplane type: {netconf.dataplane_type}", details=known)
+    from adapters.linux.dataplane import LinuxDataplane
+
+    return LinuxDataplane(clock, log, netlink(environment))
+
+
+def netlink(environment: Mapping[str, str]) -> NetlinkLoader:
+    from adapters.linux.netlink.transports import load_lean, load_pyroute2
+
+    return chosen_netlink(environment, load_lean, load_pyroute2)
+
+
+def chosen_netlink(environment: Mapping[str, str], lean: Load, library: Load) -> Load:
+    """Our own transport, or the library's where that is asked for and installed."""
+    if not wants_library(environment):
+        return lean
+    try:
+        library()
+    except ImportError as error:
+        raise BadConfiguration(
+            f'TORTIE_TRANSPORT "library" needs the packages of the extra "linux": {error}'
+        ) from error
+    return library
+
+
+def grpc_dataplane(options: Mapping[str, str], clock: Clock, log: Log, environment: Mapping[str, str]) -> Dataplane:
+    """The service that listens at the option `socket`."""
+    socket = options.get("socket")
+    if not socket:
+        raise Refused("GRPC dataplane socket not configured")
+    from adapters.grpc.dataplane import GrpcDataplane
+    from adapters.linux.namespaces import is_own_namespace
+
+    return GrpcDataplane(options, _grpc_transport(socket, environment), is_own_namespace, clock, log)
+
+
+def _grpc_transport(socket: str, environment: Mapping[str, str]) -> GrpcTransport:
+    if not wants_library(environment):
+        from adapters.grpc.transport_lean import LeanTransport
+
+        return LeanTransport(socket)
+    from adapters.grpc.transport_grpcio import GrpcioTransport
+    from adapters.linux.process.signals import Withheld
+
+    return GrpcioTransport(socket, Withheld)
+
+
+def ipam_plugin(netconf: NetConf, environment: Mapping[str, str], runtime: Runtime) -> IpamPlugin:
+    """Our own calico-ipam works in this process if it is what CNI_PATH has; anything else is executed."""
+    if netconf.ipam.type == NETWORK_PLUGIN and _is_own(netconf.ipam.type, environment):
+        raise BadConfiguration(f'ipam.type "{NETWORK_PLUGIN}" is the network plugin itself; set "{OWN_IPAM}"')
+
+    if netconf.ipam.type == OWN_IPAM and _is_own(netconf.ipam.type, environment):
+        from entrypoints.wiring.own_ipam import OwnIpamPlugin
+
+        return OwnIpamPlugin(runtime)
+    from adapters.linux.process.plugin_exec import ExecutedIpamPlugin
+
+    return ExecutedIpamPlugin(environment, runtime.clock, runtime.log)
+
+
+def _is_own(type: str, environment: Mapping[str, str]) -> bool:
+    from adapters.linux.process.own_program import is_this_program
+    from adapters.linux.process.plugin_path import find_plugin
+
+    own = getattr(sys.modules["__main__"], "__file__", None)
+    try:
+        found = find_plugin(type, tuple(environment.get("CNI_PATH", "").split(":")))
+    except Refused:
+        return False  # the executed plugin will say why it cannot be found
+    return own is not None and is_this_program(found, own)
+
+
+def node() -> Node:
+    from adapters.linux.node_files import NodeFiles
+
+    return NodeFiles()
+
+
+def lock(path: str, clock: Clock, log: Log) -> Lock:
+    from adapters.linux.lock_file import LockFile
+
+    return LockFile(path, clock, log)
+
+
+def readiness(clock: Clock) -> Readiness:
+    from adapters.linux.readiness_http import HttpReadiness
+
+    return HttpReadiness(clock)
+
+
+def former(environ: Mapping[str, str], runtime: Runtime, log: Log) -> Former:
+    from entrypoints.wiring.former import WiredFormer
+
+    return WiredFormer(environ, runtime, lambda netconf: open_runtime(netconf, environ, log))
+
+
+def clock() -> Clock:
+    from adapters.linux.clock import SystemClock
+
+    return SystemClock()
