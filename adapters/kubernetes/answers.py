@@ -3,18 +3,22 @@
 Whatever stands between us and the server may answer in its place, so an answer counts only if it speaks Kubernetes:
 a page of HTML with status 404 says nothing about whether an object exists.
 
-Invariant: a `Reply` holds a JSON object that a server of Kubernetes' kind has sent; everything else is a `Fault`.
+Invariant: a `Reply` holds a JSON object that a server of Kubernetes' kind has sent; everything else is a `Fault`. Every
+refusal becomes exactly one error of the datastore port's, and a record that was made again under its old name counts
+as `Missing`: the one that was meant is gone.
 """
 
 from __future__ import annotations
 
 from domain.json_text import JsonError, parse
 from domain.value import Value
+from ports.errors import AlreadyExists, Conflict, Missing, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from adapters.kubernetes.transport.seam import Answer
     from domain.json_text import Json
+    from ports.errors import PortError
 
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND, CONFLICT, GONE, INVALID = 401, 403, 404, 409, 410, 422
 _BUSY = 429
@@ -118,3 +122,24 @@ def _retry_after(answer: Answer) -> float:
     """Whole seconds; the other form, a date, is not used by Kubernetes."""
     text = answer.headers.get("retry-after", "")
     return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0.0
+
+
+# One reason covers all conflicts; only the text tells that it is another object (of a PUT or PATCH; of a DELETE).
+_OTHER_OBJECT = ("UID in precondition", "UID in the precondition")
+_INVALID_VALUE = "FieldValueInvalid"
+
+
+def refusal(reply: Reply, key: object) -> PortError:
+    """The error to raise for a reply that is not `ok`."""
+    if reply.status == NOT_FOUND:
+        return Missing(key, reply.message)
+    if reply.status == CONFLICT:
+        if reply.reason == "AlreadyExists":
+            return AlreadyExists(key, reply.message)
+        return Missing(key, reply.message) if any(text in reply.message for text in _OTHER_OBJECT) else Conflict(key)
+    causes = set(reply.causes) if reply.status == INVALID else set()
+    if causes == {(_INVALID_VALUE, "metadata.uid")}:
+        return Missing(key, reply.message)
+    if causes == {(_INVALID_VALUE, "metadata.resourceVersion")}:
+        return Conflict(key)
+    return Refused(reply.message)

@@ -14,7 +14,7 @@ either about its only try or says that it was carried out.
 from __future__ import annotations
 
 from adapters.kubernetes.answers import CONFLICT, GONE, INVALID, Fault, Reply, read_answer
-from adapters.kubernetes.asked_for import stranger
+from adapters.kubernetes.paths import stranger
 from adapters.kubernetes.transport.seam import TransportError
 from ports.errors import Expired, PortError, Unauthorized, Unavailable
 

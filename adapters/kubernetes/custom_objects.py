@@ -1,19 +1,24 @@
 """Calico's own records as custom resources: one object each, every change of it under a precondition.
 
+They are in one of two API groups, which hold different objects. A wrong choice finds nothing, and what "nothing" means
+to a DEL is that there is nothing to release. So only an answer about groups decides; as long as there is none, nothing
+else is asked.
+
 Deletion is one request that names the version it means. The original marks an object as deleted first, removes it
 with a second request, and may die in between; whoever meets such a mark takes the deletion to its end, and nobody
 sees the record any more. Both ways work side by side: the mark changes the version, and an object that is gone is gone.
 
-Invariant: nothing is ever written or deleted over a version that was not read.
+Invariant: nothing is ever written or deleted over a version that was not read. The group is chosen once, at the first
+need, and holds as long as the process.
 """
 
 from __future__ import annotations
 
-from adapters.kubernetes.answers import CONFLICT, NOT_FOUND
-from adapters.kubernetes.family import Family
-from adapters.kubernetes.objects import all_of, one, read_objects
-from adapters.kubernetes.refusals import refusal
+from adapters.kubernetes.answers import CONFLICT, NOT_FOUND, refusal
+from adapters.kubernetes.api import Forbidden
+from adapters.kubernetes.objects import Family, all_of, one, read_objects
 from adapters.kubernetes.transport.seam import Request
+from adapters.records.custom_names import V1, V3
 from adapters.records.custom_resources import (
     UNLABELLED,
     ObjectKey,
@@ -52,13 +57,39 @@ if TYPE_CHECKING:
 
     from adapters.kubernetes.answers import Reply
     from adapters.kubernetes.api import Api
-    from adapters.kubernetes.groups import Groups
     from adapters.kubernetes.objects import Found, Object
     from domain.ipam.affinity import Owner
     from domain.json_text import Json
     from ports.clock import Clock
     from ports.datastore import Need, Revision, Stored
     from ports.deadline import Deadline
+
+DISCOVERY = Request("GET", "/apis")
+
+
+class Groups:
+    """`setting` is CALICO_API_GROUP: the text `projectcalico.org/v3` in any case, another (the old group), or ""."""
+
+    def __init__(self, api: Api, setting: str) -> None:
+        self._api = api
+        self._chosen = (V3 if setting.lower() == V3 else V1) if setting else ""
+
+    def choose(self, deadline: Deadline) -> str:
+        """`V1` or `V3`. A server that does not let us ask has the old group, as the original assumes."""
+        if not self._chosen:
+            try:
+                self._chosen = group_served(self._api.read([DISCOVERY], deadline)[0])
+            except Forbidden:
+                self._chosen = V1
+        return self._chosen
+
+
+def group_served(reply: Reply) -> str:
+    """The new group only where the old one is not: with both, the new one is a view of the old one's objects."""
+    groups = reply.object.get("groups")
+    names = {group.get("name") for group in groups if isinstance(group, dict)} if isinstance(groups, list) else set()
+    return V3 if V3.partition("/")[0] in names and V1.partition("/")[0] not in names else V1
+
 
 _TRIES = 5
 _MARKED = frozenset((BlockKey, AffinityKey, HandleKey))  # the kinds that the original marks before it deletes them

@@ -9,9 +9,8 @@ Invariant: a record is read and written by one family only.
 
 from __future__ import annotations
 
-from adapters.kubernetes.custom_objects import CustomObjects
+from adapters.kubernetes.custom_objects import CustomObjects, Groups
 from adapters.kubernetes.derived import DerivedProfiles, KubernetesNodes
-from adapters.kubernetes.groups import Groups
 from adapters.kubernetes.objects import read_objects
 from adapters.kubernetes.pod_endpoints import PodEndpoints
 from ports.datastore import (
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Any, Self, TypeVar
 
     from adapters.kubernetes.api import Api
-    from adapters.kubernetes.family import Family
+    from adapters.kubernetes.objects import Family
     from domain.ipam.affinity import Owner
     from ports.clock import Clock
     from ports.datastore import BadText, Key, Listing, Need, Revision, Stored

@@ -5,8 +5,7 @@ Invariant: nothing here writes.
 
 from __future__ import annotations
 
-from adapters.kubernetes.family import Family, unsupported
-from adapters.kubernetes.objects import all_of, one, read_objects
+from adapters.kubernetes.objects import Family, all_of, one, read_objects, unsupported
 from adapters.kubernetes.paths import (
     NAMESPACES,
     NODES,

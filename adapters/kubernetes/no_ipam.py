@@ -7,7 +7,7 @@ Invariant: nothing is read or written.
 
 from __future__ import annotations
 
-from adapters.kubernetes.family import Family
+from adapters.kubernetes.objects import Family
 from ports.datastore import (
     Affinities,
     AffinityKey,

@@ -1,12 +1,16 @@
-"""Objects by their paths: one, or all of a collection, however many pages that takes.
+"""Objects by their paths: one, or all of a collection, however many pages that takes; and families of records,
+which are kept in objects in one and the same way.
 
 Everything that one question needs goes out at once, and again at once for the pages that follow.
 
 Invariant: a collection is complete and from one moment. If the server has forgotten that moment between two pages,
-the collection is asked for anew and whole.
+the collection is asked for anew and whole. Asking a family changes nothing, so that the questions of several families
+can go out together.
 """
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
 
 from adapters.kubernetes.answers import GONE, NOT_FOUND
 from adapters.kubernetes.transport.http11 import MOST
@@ -16,11 +20,12 @@ from ports.errors import Refused, Unavailable
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import TypeAlias
+    from typing import Any, TypeAlias
 
     from adapters.kubernetes.answers import Reply
     from adapters.kubernetes.api import Api
     from domain.json_text import Json
+    from ports.datastore import Need, Revision, Stored
     from ports.deadline import Deadline
 
     Object: TypeAlias = dict[str, Json]
@@ -124,3 +129,28 @@ class _Collection(_Single):
 def _name(item: Object) -> tuple[Json, Json]:
     metadata = item.get("metadata")
     return (metadata.get("namespace"), metadata.get("name")) if isinstance(metadata, dict) else (None, None)
+
+
+class Family(ABC):
+    """What it does not define itself is not supported for its records."""
+
+    @abstractmethod
+    def requests(self, need: Need[Any], deadline: Deadline) -> tuple[Request, ...]:
+        """What to read; nothing if the answer needs no object."""
+
+    @abstractmethod
+    def answer(self, need: Need[Any], found: list[Found], deadline: Deadline) -> Any:
+        """What a key or listing is answered with, given what the requests found."""
+
+    def create(self, key: Any, record: Any, deadline: Deadline) -> Stored[Any]:  # noqa: ARG002 - see the class
+        raise unsupported("Create", key)
+
+    def update(self, key: Any, record: Any, replaces: Revision, deadline: Deadline) -> Stored[Any]:  # noqa: ARG002
+        raise unsupported("Update", key)
+
+    def delete(self, key: Any, replaces: Revision | None, deadline: Deadline) -> None:  # noqa: ARG002
+        raise unsupported("Delete", key)
+
+
+def unsupported(operation: str, key: object) -> Refused:
+    return Refused(f"operation {operation} is not supported on {key}")

@@ -11,10 +11,9 @@ address left to take away.
 
 from __future__ import annotations
 
-from adapters.kubernetes.family import Family
-from adapters.kubernetes.objects import all_of, one, read_objects
+from adapters.kubernetes.answers import refusal
+from adapters.kubernetes.objects import Family, all_of, one, read_objects
 from adapters.kubernetes.paths import PODS, namespace_path, pod_path
-from adapters.kubernetes.refusals import refusal
 from adapters.kubernetes.transport.seam import STRATEGIC_MERGE_PATCH, Request
 from adapters.records.kubernetes_objects import (
     POD_IP,

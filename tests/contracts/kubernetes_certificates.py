@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from adapters.kubernetes.credentials.server import parse_server
 from adapters.kubernetes.credentials.settings import Tls
 from adapters.kubernetes.transport.seam import Request, Untrusted
-from adapters.kubernetes.transport.server import parse_server
 from contracts.kubernetes_transport import GET, Opening, echoed, failure, took
 from services.etcd import Authority
 from services.http_proxy import HttpProxy

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from adapters.kubernetes.credentials.outside import Outside
+from adapters.kubernetes.credentials.server import parse_server
 from adapters.kubernetes.credentials.settings import Settings
 from adapters.kubernetes.transport.open_transport import open_transport
 from adapters.kubernetes.transport.seam import (
@@ -27,7 +28,6 @@ from adapters.kubernetes.transport.seam import (
     TransportError,
     Untrusted,
 )
-from adapters.kubernetes.transport.server import parse_server
 from services.http_stub import HttpStub, reply
 from services.tcp_proxy import BlackHole, TcpProxy
 

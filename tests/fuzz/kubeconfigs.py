@@ -12,13 +12,12 @@ from adapters.etcdv3.discovery import name_servers
 from adapters.etcdv3.settings import read_settings
 from adapters.grpc.target import parse_target
 from adapters.kubernetes.credentials.exec_plugin import ExecPlugin, obtain
+from adapters.kubernetes.credentials.fields import expiry, header_text, shown_expiry
 from adapters.kubernetes.credentials.kubeconfig import Cluster, User, _parse, inline_kubeconfig
 from adapters.kubernetes.credentials.outside import Outside
-from adapters.kubernetes.credentials.proxies import choose_proxy
+from adapters.kubernetes.credentials.server import Server, choose_proxy, parse_server
 from adapters.kubernetes.credentials.settings import read_datastore_settings
-from adapters.kubernetes.credentials.tokens import expiry, header_text, shown_expiry
 from adapters.kubernetes.credentials.yaml_subset import parse_yaml
-from adapters.kubernetes.transport.server import Server, parse_server
 from domain.json_text import JsonError, parse
 from fuzz.records import with_file
 from fuzz.target import Allowed, Target, attempt, octets_of, one_in, require, text_of

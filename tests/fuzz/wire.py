@@ -19,7 +19,7 @@ from adapters.grpc import cni_dataplane_pb2
 from adapters.grpc.messages import read_add_reply, read_del_reply
 from adapters.kubernetes.answers import Fault as Unsettled
 from adapters.kubernetes.answers import Reply, read_answer
-from adapters.kubernetes.asked_for import stranger
+from adapters.kubernetes.paths import stranger
 from adapters.kubernetes.transport.http11 import Reader
 from adapters.kubernetes.transport.seam import Answer, Request
 from adapters.linux.readiness_http import _answer

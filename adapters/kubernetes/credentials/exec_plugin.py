@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from adapters.kubernetes.fields import flag, items, member, text, texts
+from adapters.kubernetes.credentials.fields import flag, items, member, text, texts
 from domain.json_text import dumps, parse
 from domain.moment import parse_rfc3339
 from domain.value import Value
@@ -19,8 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from adapters.kubernetes.credentials.fields import Object
     from adapters.kubernetes.credentials.outside import Outside
-    from adapters.kubernetes.fields import Object
     from domain.json_text import Json
 
 LONGEST = 15.0  # seconds that a plugin may take

@@ -8,10 +8,10 @@ Invariant: errors name the file, and show nothing of what is in it but names.
 
 from __future__ import annotations
 
+from adapters.kubernetes.credentials.fields import Malformed, flag, items, member, octets, text, texts
 from adapters.kubernetes.credentials.outside import read_file
 from adapters.kubernetes.credentials.yaml_scalars import YamlError
 from adapters.kubernetes.credentials.yaml_subset import parse_yaml
-from adapters.kubernetes.fields import Malformed, flag, items, member, octets, text, texts
 from domain.value import Value
 from ports.errors import BadConfiguration
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from adapters.kubernetes.credentials.exec_plugin import ExecPlugin
-    from adapters.kubernetes.fields import Object
+    from adapters.kubernetes.credentials.fields import Object
     from domain.json_text import Json
 
 _SECOND_LOOK = 0.1  # seconds after which a file that somebody is writing may be whole

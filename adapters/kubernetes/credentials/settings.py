@@ -10,11 +10,10 @@ nothing and runs nothing; an exec plugin runs when a connection is opened (`with
 
 from __future__ import annotations
 
+from adapters.kubernetes.credentials.fields import expiry, header_text, shown_expiry
 from adapters.kubernetes.credentials.kubeconfig import Cluster, Material, User, inline_kubeconfig, load_kubeconfig
 from adapters.kubernetes.credentials.outside import read_file
-from adapters.kubernetes.credentials.proxies import choose_proxy
-from adapters.kubernetes.credentials.tokens import expiry, header_text, shown_expiry
-from adapters.kubernetes.transport.server import parse_server
+from adapters.kubernetes.credentials.server import choose_proxy, parse_server
 from domain.value import Value
 from ports.cluster import NOT_CONFIGURED
 from ports.errors import BadConfiguration
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from adapters.kubernetes.credentials.exec_plugin import ExecPlugin
     from adapters.kubernetes.credentials.outside import Outside
-    from adapters.kubernetes.transport.server import Server
+    from adapters.kubernetes.credentials.server import Server
     from domain.cni.netconf import NetConf
     from domain.json_text import Json
 

@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from adapters.kubernetes.credentials.server import Server
     from adapters.kubernetes.credentials.settings import Settings, Tls
-    from adapters.kubernetes.transport.server import Server
     from adapters.wire.sockets import Stream
 
 

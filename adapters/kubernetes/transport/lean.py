@@ -9,9 +9,9 @@ Invariant: a connection is kept only after a complete answer, so a later answer 
 
 from __future__ import annotations
 
-from adapters.kubernetes.credentials.renewing import RenewingTransport, too_late
 from adapters.kubernetes.transport.connecting import connect, is_idle, proxy_headers
 from adapters.kubernetes.transport.http11 import Reader, TooLarge, request_octets
+from adapters.kubernetes.transport.renewing import RenewingTransport, too_late
 from adapters.kubernetes.transport.seam import Oversized, TransportError, Untrusted
 from adapters.wire import faults
 from adapters.wire.waiting import drive

@@ -4,23 +4,32 @@ The package's `request` would parse and write our JSON anew, so requests go to t
 has made for our configuration. TLS is as `adapters.wire.tls` decides: newer Pythons' own defaults would refuse
 authorities that clusters have.
 
+urllib3's limit is for each read by itself, and Python's own HTTP client below it reads remarks (status 100) and headers
+as long as they come: whoever sends an octet now and then would hold a call for ever. So the pools are ours, which read
+an answer within a time for the whole of it.
+
 Invariant: no type of the package's, or of urllib3's, leaves this module; nothing is sent twice, no redirect followed.
+No octet of an answer is waited for past the moment that `Ends` names.
 """
 
 from __future__ import annotations
 
 import ssl
+from http.client import HTTPResponse
+from io import BufferedReader, RawIOBase
+from time import monotonic
 
 import urllib3
 from kubernetes.client import Configuration
 from kubernetes.client.rest import RESTClientObject
 from urllib3 import exceptions
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
-from adapters.kubernetes.credentials.renewing import RenewingTransport, seconds_left, too_late
 from adapters.kubernetes.transport.connecting import tls_context
 from adapters.kubernetes.transport.http11 import MOST, TOO_LARGE
+from adapters.kubernetes.transport.renewing import RenewingTransport, seconds_left, too_late
 from adapters.kubernetes.transport.seam import Answer, Oversized, TransportError, Untrusted
-from adapters.kubernetes.transport.timed_pools import Ends, timed_pools
 from adapters.wire import faults
 from adapters.wire.tls import tls_fault
 from ports.errors import BadConfiguration
@@ -32,6 +41,58 @@ if TYPE_CHECKING:
 
     from adapters.kubernetes.credentials.settings import Settings, Tls
     from adapters.kubernetes.transport.seam import Request
+
+
+class Ends:
+    """`at` is on the monotonic clock."""
+
+    at = float("inf")
+
+
+class _Timed(RawIOBase):
+    """A socket's octets."""
+
+    def __init__(self, connection: Any, octets: Any, ends: Ends) -> None:
+        self._connection, self._octets, self._ends = connection, octets, ends
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left = self._ends.at - monotonic()
+        if left <= 0:
+            raise TimeoutError("no answer in time")
+        self._connection.settimeout(left)
+        count: int | None = self._octets.readinto(buffer)
+        return count
+
+    def close(self) -> None:
+        self._octets.close()
+        super().close()
+
+
+def timed_pools(ends: Ends) -> dict[str, type[HTTPConnectionPool]]:
+    """For `PoolManager.pool_classes_by_scheme`."""
+
+    class Response(HTTPResponse):
+        def __init__(self, sock: Any, *args: Any, **more: Any) -> None:
+            super().__init__(sock, *args, **more)
+            self.fp = BufferedReader(_Timed(sock, self.fp.detach(), ends))
+
+    class Plain(HTTPConnection):
+        response_class = Response
+
+    class Secure(HTTPSConnection):
+        response_class = Response
+
+    class PlainPool(HTTPConnectionPool):
+        ConnectionCls = Plain
+
+    class SecurePool(HTTPSConnectionPool):
+        ConnectionCls = Secure
+
+    return {"http": PlainPool, "https": SecurePool}
+
 
 urllib3.disable_warnings(exceptions.InsecureRequestWarning)  # who switches verification off knows it
 

@@ -12,7 +12,7 @@ from domain.ipam.address import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from adapters.kubernetes.transport.server import Server
+    from adapters.kubernetes.credentials.server import Server
     from adapters.wire.sockets import Stream
     from adapters.wire.waiting import Work
 

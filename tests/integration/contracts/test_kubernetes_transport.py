@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
+from adapters.kubernetes.credentials.server import parse_proxy
 from adapters.kubernetes.transport.seam import Request, TransportError
-from adapters.kubernetes.transport.server import parse_proxy
 from contracts.kubernetes_certificates import CertificatesContract, mutual
 from contracts.kubernetes_real_server import RealServerContract
 from contracts.kubernetes_transport import GET, KubernetesTransportContract, echoed, failure
@@ -62,7 +62,7 @@ import time
 from adapters.kubernetes.transport.open_transport import open_transport
 from adapters.kubernetes.credentials.outside import Outside
 from adapters.kubernetes.credentials.settings import read_datastore_settings
-from adapters.kubernetes.transport.server import parse_proxy
+from adapters.kubernetes.credentials.server import parse_proxy
 from adapters.kubernetes.transport.seam import Request, TransportError
 outside = Outside({{}}, time.time_ns, time.sleep, lambda program, seconds: (1, b""))
 settings = read_datastore_settings(lambda name: {config!r} if name == "KUBECONFIG" else "", outside)
@@ -74,10 +74,11 @@ print(statuses, *sorted(set(sys.modules) - before))
 LOADED = {
     *("__future__", "_json", "os", "os.path", "posixpath", "genericpath", "stat", "_stat", "_collections_abc"),
     *("errno", "select", "binascii", "_socket", "_ssl"),
-    *("adapters", "adapters.kubernetes", "adapters.regular_file", "adapters.wire", "domain", "domain.ipam", "ports"),
-    *(f"adapters.kubernetes.{name}" for name in ("open_transport", "outside", "settings", "kubeconfig", "fields")),
-    *(f"adapters.kubernetes.{name}" for name in ("yaml_subset", "yaml_scalars", "server", "proxies", "tokens")),
-    *(f"adapters.kubernetes.{name}" for name in ("transport", "renewing", "pace", "transport_lean", "connecting")),
+    *("adapters", "adapters.regular_file", "adapters.wire", "domain", "domain.ipam", "ports"),
+    *(f"adapters.kubernetes{name}" for name in ("", ".credentials", ".transport")),
+    *(f"adapters.kubernetes.credentials.{name}" for name in ("outside", "settings", "kubeconfig", "fields", "server")),
+    *(f"adapters.kubernetes.credentials.{name}" for name in ("yaml_subset", "yaml_scalars")),
+    *(f"adapters.kubernetes.transport.{name}" for name in ("open_transport", "seam", "renewing", "lean", "connecting")),
     "adapters.kubernetes.transport.http11",
     *(f"adapters.wire.{name}" for name in ("faults", "sockets", "waiting", "tls")),
     *("domain.value", "domain.json_text", "domain.moment", "domain.ipam.address"),

@@ -55,7 +55,7 @@ LIBRARY_TRANSPORTS = {
     *("adapters.linux.netlink.on_pyroute2", "adapters.linux.netlink.bridge_pyroute2"),
     *("adapters.etcdv3.transport_etcd3", "adapters.etcdv3.race_etcd3"),
     *("adapters.etcdv3.etcdrpc", "adapters.etcdv3.etcd_api_pb2"),
-    *("adapters.kubernetes.transport.on_kubernetes", "adapters.kubernetes.transport.timed_pools"),
+    "adapters.kubernetes.transport.on_kubernetes",
     "adapters.kubernetes.credentials.whole_yaml",  # for a kubeconfig that no tool has written
     *("adapters.grpc.messages", "adapters.grpc.cni_dataplane_pb2"),  # google.protobuf; the first call imports grpc
 }

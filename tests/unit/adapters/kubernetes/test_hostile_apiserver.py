@@ -15,8 +15,8 @@ import pytest
 
 from adapters.kubernetes.answers import Reply, read_answer
 from adapters.kubernetes.api import Api
-from adapters.kubernetes.asked_for import stranger
 from adapters.kubernetes.objects import MOST_PAGES, all_of, read_objects
+from adapters.kubernetes.paths import stranger
 from adapters.kubernetes.transport.seam import Answer, Request
 from adapters.memory.clock import MemoryClock
 from contracts.kubernetes_pods import PODS

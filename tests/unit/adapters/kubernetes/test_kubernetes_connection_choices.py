@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.kubernetes.credentials.proxies import choose_proxy
-from adapters.kubernetes.transport.pace import Pace
-from adapters.kubernetes.transport.server import Server, parse_server, unescaped
+from adapters.kubernetes.credentials.server import Server, choose_proxy, parse_server, unescaped
+from adapters.kubernetes.transport.renewing import Pace
 from ports.errors import BadConfiguration
 
 PLANTED = "planted-secret"

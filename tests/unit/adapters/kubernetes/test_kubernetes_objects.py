@@ -6,12 +6,11 @@ import json
 
 import pytest
 
-from adapters.kubernetes.answers import Reply
+from adapters.kubernetes.answers import Reply, refusal
 from adapters.kubernetes.api import Api
+from adapters.kubernetes.custom_objects import Groups
 from adapters.kubernetes.datastore import KubernetesDatastore
-from adapters.kubernetes.groups import Groups
 from adapters.kubernetes.objects import all_of, one, read_objects
-from adapters.kubernetes.refusals import refusal
 from adapters.kubernetes.transport.seam import Answer
 from adapters.memory.clock import MemoryClock
 from contracts.kubernetes_pods import PODS, WEB, networked, pod_object

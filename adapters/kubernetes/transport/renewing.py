@@ -1,6 +1,10 @@
 """What both transports do alike: keep settings, read them again on request, encode paths, keep the pace.
 
-Invariant: new settings are taken as a whole, or not at all.
+No more requests are sent than a server should get from one client: a bucket of tokens, as in the original's client.
+The defaults let a plugin call through without waiting; they keep a long-running command from flooding the server.
+
+Invariant: new settings are taken as a whole, or not at all. Over any time t at most `burst + qps * t` requests are let
+through.
 """
 
 from __future__ import annotations
@@ -8,7 +12,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from time import monotonic, sleep
 
-from adapters.kubernetes.transport.pace import Pace
 from adapters.kubernetes.transport.seam import Transport, TransportError
 
 TYPE_CHECKING = False
@@ -80,3 +83,22 @@ def _encoded(text: str) -> str:
     if _UNRESERVED.issuperset(octets):
         return text
     return "".join([chr(octet) if octet in _UNRESERVED else f"%{octet:02X}" for octet in octets])
+
+
+class Pace:
+    """`qps` of 0 or less is no limit."""
+
+    def __init__(self, qps: float, burst: int) -> None:
+        self._qps = qps
+        self._burst = max(1, burst)
+        self._tokens = float(self._burst)
+        self._filled = 0.0
+
+    def wait_for(self, requests: int, now: float) -> float:
+        """Seconds until that many more may be sent; they count as sent. `now` is on any monotonic clock."""
+        if self._qps <= 0:
+            return 0.0
+        self._tokens = min(self._burst, self._tokens + (now - self._filled) * self._qps)
+        self._filled = now
+        self._tokens -= requests
+        return max(0.0, -self._tokens / self._qps)

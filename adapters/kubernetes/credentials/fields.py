@@ -1,11 +1,14 @@
-"""Members of the objects in a kubeconfig and in a credential plugin's answer, by name and type.
+"""What stands in credentials: members of a kubeconfig's objects and of a credential plugin's answer, by name and type;
+and what can be told of a bearer token without its issuer.
 
-Invariant: an error (`Malformed`) names the member and never shows its value.
+Invariant: an error (`Malformed`, of a token `BadConfiguration`) names the member and never shows its value.
 """
 
 from __future__ import annotations
 
-from domain.json_text import whole_characters
+from domain.json_text import parse, whole_characters
+from domain.moment import SECOND, rfc3339
+from ports.errors import BadConfiguration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,3 +76,33 @@ def octets(entry: Object, name: str) -> bytes:
         return a2b_base64(encoded.encode("ascii"), strict_mode=bool(encoded))
     except (Error, UnicodeEncodeError):
         raise Malformed(f"{name} is not base64") from None
+
+
+def header_text(token: str, shown: str) -> str:
+    """The token, if it can stand in a header."""
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise BadConfiguration(f"{shown}: the token has characters that no token has")
+    return token
+
+
+def expiry(token: str) -> int | None:
+    """When a token in JSON Web Token form expires, in nanoseconds since the epoch; None for others."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return None
+    from binascii import a2b_base64
+
+    encoded = parts[1].replace("-", "+").replace("_", "/")
+    try:
+        claims = parse(a2b_base64(encoded + "=" * (-len(encoded) % 4)).decode("utf-8"))
+    except ValueError:
+        return None
+    at = claims.get("exp") if isinstance(claims, dict) else None
+    return int(at) * SECOND if isinstance(at, (int, float)) and 0 <= at < 253402300800 else None
+
+
+def shown_expiry(at: int | None, now: int) -> str:
+    """`, expired at …` or `, valid until …`, to put behind what expires; "" when that is not known."""
+    if at is None:
+        return ""
+    return f", {'expired at' if at <= now else 'valid until'} {rfc3339(at)}"
