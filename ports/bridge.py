@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from domain.ipam.address import Address, Cidr
-from domain.value import Value
 from ports.errors import Missing, PortError
 
 TYPE_CHECKING = False
@@ -18,6 +16,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from domain.ipam.address import Cidr
+    from domain.linux.link import Link, Route
     from domain.linux.steps import Device, Step
     from ports.deadline import Deadline
 
@@ -28,39 +28,6 @@ class NamespaceGone(Missing):
     def __init__(self, path: str, why: str) -> None:
         PortError.__init__(self, f'failed to open netns "{path}": {why}')
         self.key = path
-
-
-class BridgeLink(Value):
-    """A device as it is now. `master` and `peer_index` are indexes, 0 without one; `state` as `ip` prints it.
-
-    `vlans` are (number, is the port's own, leaves untagged); empty for what is no port of a bridge.
-    """
-
-    index: int
-    name: str
-    kind: str
-    up: bool
-    mtu: int
-    mac: str
-    master: int = 0
-    peer_index: int = 0
-    state: str = ""
-    alias: str = ""
-    promiscuous: bool = False
-    hairpin: bool = False
-    isolated: bool = False
-    vlans: tuple[tuple[int, bool, bool], ...] = ()
-
-
-class PresentRoute(Value):
-    """A unicast route of any table. `link` is the outgoing device's index."""
-
-    link: int
-    destination: Cidr
-    gateway: Address | None
-    table: int
-    priority: int
-    scope: int
 
 
 class Sides(ABC):
@@ -79,10 +46,11 @@ class Sides(ABC):
         """Make it so."""
 
     @abstractmethod
-    def link(self, device: Device) -> BridgeLink | None: ...
+    def link(self, device: Device) -> Link | None:
+        """With all that a bridge makes of it."""
 
     @abstractmethod
-    def host_links(self) -> tuple[BridgeLink, ...]:
+    def host_links(self) -> tuple[Link, ...]:
         """All devices of the host, without their VLANs."""
 
     @abstractmethod
@@ -90,8 +58,8 @@ class Sides(ABC):
         """Those of global scope, and with `link_local` all; () for a device that is not there."""
 
     @abstractmethod
-    def routes(self, version: int) -> tuple[PresentRoute, ...]:
-        """The container's."""
+    def routes(self, version: int) -> tuple[Route, ...]:
+        """The container's, of all tables."""
 
     @abstractmethod
     def remove(self, device: Device) -> None:

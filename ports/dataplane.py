@@ -17,6 +17,7 @@ from domain.workload.attachment import Attachment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from domain.linux.link import Link
     from ports.deadline import Deadline
 
 
@@ -29,14 +30,6 @@ class Connected(Value):
     host_interface: str
     mac: str
     addresses: tuple[Cidr, ...]
-
-
-class Link(Value):
-    name: str
-    kind: str
-    up: bool
-    mtu: int
-    mac: str
 
 
 class Seen(Value):

@@ -30,7 +30,8 @@ from usecases.calls.safeguards import lock_container, refuse_host_namespace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ports.bridge import BridgeLink, Sides
+    from domain.linux.link import Link
+    from ports.bridge import Sides
     from ports.deadline import Deadline
     from ports.runtime import BridgeRuntime
     from usecases.calls.call import BridgeCall
@@ -192,12 +193,12 @@ class _Connection:
         dns = answer.dns if self._conf.dns == Dns() else self._conf.dns
         return answer.replace(interfaces=tuple(interfaces), dns=dns)
 
-    def _link(self, device: Device) -> BridgeLink:
+    def _link(self, device: Device) -> Link:
         found = self._sides.link(device)
         if found is None:
             raise Refused(f'failed to lookup "{device.name}": Link not found')
         return found
 
 
-def _shown(link: BridgeLink) -> ResultInterface:
+def _shown(link: Link) -> ResultInterface:
     return ResultInterface(link.name, link.mac, link.mtu)

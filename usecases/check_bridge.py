@@ -13,6 +13,7 @@ from domain.bridge.addressing import MAIN_TABLE, gateways, is_default
 from domain.bridge.names import alias
 from domain.bridge.plan import gateway_device
 from domain.cni.result import parse_result
+from domain.linux.link import PortVlan
 from domain.linux.steps import HOST, POD, Device
 from ports.errors import Missing, Refused
 from ports.ipam_plugin import IpamCall
@@ -21,7 +22,8 @@ from usecases.calls.safeguards import refuse_host_namespace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.cni.result import Result, ResultInterface, ResultRoute
-    from ports.bridge import BridgeLink, PresentRoute, Sides
+    from domain.linux.link import Link, Route
+    from ports.bridge import Sides
     from ports.runtime import BridgeRuntime
     from usecases.calls.call import BridgeCall
 
@@ -68,7 +70,7 @@ class _Check:
         told = self._previous.interfaces if self._previous is not None else ()
         return next((one for one in told if one.name == name and one.sandbox == sandbox), None)
 
-    def bridge(self) -> BridgeLink:
+    def bridge(self) -> Link:
         name = self._conf.bridge
         claim = self._claimed(name, "")
         if self._previous is not None and claim is None:
@@ -87,7 +89,7 @@ class _Check:
             )
         return self._up(found)
 
-    def container_end(self) -> BridgeLink:
+    def container_end(self) -> Link:
         claim = self._claimed(self._ifname, self._netns)
         if self._previous is not None and claim is None:
             other = next((one for one in self._previous.interfaces if one.name == self._ifname and one.sandbox), None)
@@ -103,7 +105,7 @@ class _Check:
             raise Refused(f"Interface {self._ifname} Mac {claim.mac} doesn't match container Mac: {found.mac}")
         return found if self._conf.disable_container_interface else self._up(found)
 
-    def host_end(self, bridge: BridgeLink, pod: BridgeLink) -> BridgeLink:
+    def host_end(self, bridge: Link, pod: Link) -> Link:
         """The other end, among those that ADD told of or, without that, by its alias."""
         candidates = [found for name in self._host_names() if (found := self._sides.link(Device(HOST, name)))]
         for found in candidates:
@@ -123,12 +125,12 @@ class _Check:
         mark = alias(self._owner.network, self._owner.attachment)
         return [link.name for link in self._sides.host_links() if link.alias == mark]
 
-    def _up(self, found: BridgeLink) -> BridgeLink:
+    def _up(self, found: Link) -> Link:
         if not found.up:
             raise Refused(f'interface "{found.name}" is not up')
         return found
 
-    def port(self, bridge: BridgeLink, host: BridgeLink) -> None:
+    def port(self, bridge: Link, host: Link) -> None:
         conf = self._conf
         for what, wanted, is_now in (
             ("hairpin mode", conf.hairpin, host.hairpin),
@@ -136,14 +138,14 @@ class _Check:
         ):
             if wanted != is_now:
                 raise Refused(f"{what} of {host.name} at bridge {bridge.name} is not {str(wanted).lower()}")
-        members = {number for number, _, _ in host.vlans}
+        members = {vlan.number for vlan in host.vlans}
         wanted_vlans = {*conf.vlans, *([conf.vlan] if conf.vlan else [])}
         if missing := wanted_vlans - members:
             raise Refused(f"{host.name} is not a member of VLAN {min(missing)} at bridge {bridge.name}")
-        if conf.vlan and (conf.vlan, True, True) not in host.vlans:
+        if conf.vlan and PortVlan(conf.vlan, pvid=True, untagged=True) not in host.vlans:
             raise Refused(f"VLAN {conf.vlan} is not the own one of {host.name} at bridge {bridge.name}")
 
-    def addresses(self, pod: BridgeLink) -> None:
+    def addresses(self, pod: Link) -> None:
         present = self._sides.addresses(Device(POD, pod.name))
         if self._previous is not None:
             for ip in self._previous.ips:
@@ -154,10 +156,10 @@ class _Check:
         elif self._conf.layer_3 and not present:
             raise Refused(f'no IP address found for container interface "{pod.name}"')
 
-    def _destinations(self, pod: BridgeLink, version: int) -> list[object]:
+    def _destinations(self, pod: Link, version: int) -> list[object]:
         return [route.destination for route in self._sides.routes(version) if route.link == pod.index]
 
-    def routes(self, pod: BridgeLink) -> None:
+    def routes(self, pod: Link) -> None:
         """Default routes by their destination alone; others also by gateway and table, where ADD named them."""
         for route in self._previous.routes if self._previous is not None else ():
             present = self._sides.routes(route.dst.version)
@@ -166,7 +168,7 @@ class _Check:
         if self._conf.is_default_gateway:
             self._require_default_route(pod)
 
-    def _require_default_route(self, pod: BridgeLink) -> None:
+    def _require_default_route(self, pod: Link) -> None:
         """In each family that the container has an address of."""
         versions = {cidr.version for cidr in self._sides.addresses(Device(POD, pod.name))}
         for version in sorted(versions):
@@ -199,7 +201,7 @@ class _Check:
             raise Refused(f"traffic from {missing[0].address} is not masqueraded")
 
 
-def _is(wanted: ResultRoute, present: PresentRoute) -> bool:
+def _is(wanted: ResultRoute, present: Route) -> bool:
     if present.destination != wanted.dst.network or present.table != (wanted.table or MAIN_TABLE):
         return False
     if is_default(wanted.dst) or wanted.gateway is None:

@@ -11,7 +11,7 @@ import os
 from errno import EACCES, EEXIST, EOPNOTSUPP
 
 from adapters.linux.interpreter import Interpreter, StepFailed
-from adapters.linux.netlink.bridge_seam import BridgeNetlink, PortVlan, RouteRequest
+from adapters.linux.netlink.bridge_seam import BridgeNetlink
 from adapters.linux.netlink.seam import KernelError, LinkMissing, PairRequest
 from domain.bridge.addressing import in_the_way
 from domain.ipam.address import V6
@@ -29,12 +29,13 @@ from domain.linux.bridge_steps import (
     PinMac,
     SetAlias,
 )
+from domain.linux.link import PortVlan, Route
 from domain.linux.steps import HOST, Device
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from adapters.linux.kernel import Kernel
-    from adapters.linux.netlink.bridge_seam import KernelPort
+    from domain.linux.link import Link
     from ports.clock import Clock
     from ports.deadline import Deadline
     from ports.log import Log
@@ -70,7 +71,7 @@ class BridgeInterpreter(Interpreter):
         assert isinstance(netlink, BridgeNetlink)  # noqa: S101 - who opens it decides: adapters/linux/bridges
         return netlink
 
-    def _port(self, device: Device) -> KernelPort:
+    def _port(self, device: Device) -> Link:
         found = self._bridges(device.side).port(device.name)
         if found is None:
             raise LinkMissing
@@ -184,7 +185,7 @@ class BridgeInterpreter(Interpreter):
 
     def _append_route(self, action: AppendRoute) -> None:
         self._bridges(action.device.side).append_route(
-            RouteRequest(
+            Route(
                 link=self._index(action.device),
                 destination=action.destination,
                 gateway=action.gateway,

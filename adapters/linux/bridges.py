@@ -18,14 +18,14 @@ from adapters.linux.netlink.transports import load_lean_bridge
 from domain.cni.errors import NOT_AVAILABLE
 from domain.ipam.address import V4, V6
 from domain.linux.steps import HOST, POD, Device
-from ports.bridge import BridgeLink, Bridges, NamespaceGone, PresentRoute, Sides
+from ports.bridge import Bridges, NamespaceGone, Sides
 from ports.errors import Expired, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from adapters.linux.netlink.bridge_seam import KernelPort, PortVlan
     from adapters.linux.netlink.transports import BridgeNetlinkLoader
     from domain.ipam.address import Cidr
+    from domain.linux.link import Link, Route
     from domain.linux.steps import Step
     from ports.clock import Clock
     from ports.deadline import Deadline
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 _OWN_NAMESPACE = "/proc/thread-self/ns/net"
 _STATUS, _CAPABILITIES, _NET_ADMIN = "/proc/thread-self/status", "CapEff:", 12
 _NAME_TRIES = 10
-_MAIN = 254
 
 
 class LinuxBridges(Bridges):
@@ -118,19 +117,19 @@ class LinuxSides(Sides):
     def apply(self, plan: tuple[Step, ...]) -> None:
         self._interpreter.run(plan)
 
-    def link(self, device: Device) -> BridgeLink | None:
+    def link(self, device: Device) -> Link | None:
         try:
             netlink = self._netlink(device.side)
             found = netlink.port(device.name)
             if found is None:
                 return None
-            return _shown(found, netlink.port_vlans(found.index) if found.master else [])
+            return found.replace(vlans=tuple(netlink.port_vlans(found.index))) if found.master else found
         except KernelError as error:
             raise Refused(f'failed to lookup "{device.name}": {error}') from error
 
-    def host_links(self) -> tuple[BridgeLink, ...]:
+    def host_links(self) -> tuple[Link, ...]:
         try:
-            return tuple([_shown(found, []) for found in self._netlink(HOST).ports()])
+            return tuple(self._netlink(HOST).ports())
         except KernelError as error:
             raise Refused(f"failed to list devices: {error}") from error
 
@@ -145,17 +144,11 @@ class LinuxSides(Sides):
         except KernelError as error:
             raise Refused(f'failed to get IP addresses for "{device.name}": {error}') from error
 
-    def routes(self, version: int) -> tuple[PresentRoute, ...]:
+    def routes(self, version: int) -> tuple[Route, ...]:
         try:
-            known = self._netlink(POD).known_routes(version)
+            return tuple(self._netlink(POD).known_routes(version))
         except KernelError as error:
             raise Refused(f"failed to list routes: {error}") from error
-        return tuple(
-            [
-                PresentRoute(one.link, one.destination, one.gateway, one.table or _MAIN, one.priority, one.scope)
-                for one in known
-            ]
-        )
 
     def remove(self, device: Device) -> None:
         try:
@@ -165,22 +158,3 @@ class LinuxSides(Sides):
 
     def close(self) -> None:
         self._kernel.close()
-
-
-def _shown(found: KernelPort, vlans: list[PortVlan]) -> BridgeLink:
-    return BridgeLink(
-        index=found.index,
-        name=found.name,
-        kind=found.kind,
-        up=found.up,
-        mtu=found.mtu,
-        mac=found.mac,
-        master=found.master,
-        peer_index=found.peer_index,
-        state=found.state,
-        alias=found.alias,
-        promiscuous=found.promiscuous,
-        hairpin=found.hairpin,
-        isolated=found.isolated,
-        vlans=tuple([(vlan.number, vlan.pvid, vlan.untagged) for vlan in vlans]),
-    )

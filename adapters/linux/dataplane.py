@@ -18,7 +18,7 @@ from adapters.linux.spare_memory import give_back
 from domain.ipam.address import V4, V6
 from domain.linux.steps import HOST, POD, Device
 from domain.workload.plan import plan_for
-from ports.dataplane import Connected, Dataplane, Link, Seen
+from ports.dataplane import Connected, Dataplane, Seen
 from ports.errors import Expired, Refused
 
 TYPE_CHECKING = False
@@ -151,5 +151,4 @@ def _see(netlink: Netlink, name: str) -> Seen:
         for route in netlink.routes(version)
         if route.link == found.index
     ]
-    link = Link(name=found.name, kind=found.kind, up=found.up, mtu=found.mtu, mac=found.mac)
-    return Seen(link, tuple(addresses), tuple(routes))
+    return Seen(found, tuple(addresses), tuple(routes))

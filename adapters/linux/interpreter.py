@@ -9,15 +9,7 @@ from __future__ import annotations
 
 from errno import EEXIST
 
-from adapters.linux.netlink.seam import (
-    KernelError,
-    KernelLink,
-    KernelRoute,
-    LinkMissing,
-    PairRequest,
-    Unanswered,
-    unsupported,
-)
+from adapters.linux.netlink.seam import KernelError, KernelRoute, LinkMissing, PairRequest, Unanswered, unsupported
 from domain.ipam.address import V6, Address, Cidr
 from domain.linux.mac import link_local
 from domain.linux.steps import (
@@ -46,6 +38,7 @@ if TYPE_CHECKING:
 
     from adapters.linux.kernel import Kernel
     from adapters.linux.netlink.seam import Netlink
+    from domain.linux.link import Link
     from domain.linux.steps import Step
     from ports.clock import Clock
     from ports.deadline import Deadline
@@ -67,7 +60,7 @@ class Interpreter:
         self._log = log
         self._deadline = deadline
         self._made: CreatePair | None = None
-        self._links: dict[Device, KernelLink] = {}
+        self._links: dict[Device, Link] = {}
         self._held: set[Device] = set()
         self._link_local: dict[Device, Address] = {}
         self._verbs: dict[type, Callable[[Any], None]] = {
@@ -121,7 +114,7 @@ class Interpreter:
     def _side(self, device: Device) -> Netlink:
         return self._kernel.netlink(device.side)
 
-    def _look_up(self, device: Device) -> KernelLink:
+    def _look_up(self, device: Device) -> Link:
         found = self._side(device).link(device.name)
         if found is None:
             raise LinkMissing
@@ -270,7 +263,7 @@ class Interpreter:
         self._side(action.device).add_address(self._index(action.device), action.address)
 
 
-def other_end_is(kernel: Kernel, found: KernelLink, other_end: Device) -> bool:
+def other_end_is(kernel: Kernel, found: Link, other_end: Device) -> bool:
     """Whether a host device's other end is that device in the pod's namespace.
 
     Indexes alone do not say so, since namespaces count from the same start.
@@ -281,12 +274,12 @@ def other_end_is(kernel: Kernel, found: KernelLink, other_end: Device) -> bool:
     return there is not None and there.index == found.peer_index
 
 
-def lives_elsewhere(kernel: Kernel, found: KernelLink, other_end: Device) -> bool:
+def lives_elsewhere(kernel: Kernel, found: Link, other_end: Device) -> bool:
     """Whether a host device has its other end in a namespace, but not as that device of the pod's."""
     return found.peer_namespace is not None and not other_end_is(kernel, found, other_end)
 
 
-def elsewhere_text(found: KernelLink, other_end: Device) -> str:
+def elsewhere_text(found: Link, other_end: Device) -> str:
     return (
         f'device "{found.name}" is in use: its other end (index {found.peer_index} in the network namespace with '
         f'id {found.peer_namespace}) is not "{other_end.name}" of this container'

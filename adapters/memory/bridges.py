@@ -23,8 +23,9 @@ from domain.linux.bridge_steps import (
     PinMac,
     SetAlias,
 )
+from domain.linux.link import Link, Route
 from domain.linux.steps import HOST, POD, Device, KeepLearnedRoutes, SetUp, WriteSysctl
-from ports.bridge import BridgeLink, Bridges, NamespaceGone, PresentRoute, Sides
+from ports.bridge import Bridges, NamespaceGone, Sides
 from ports.errors import Expired, Refused
 
 TYPE_CHECKING = False
@@ -140,12 +141,12 @@ class MemorySides(Sides):
                     raise Refused(f"{step.failure}{error}") from error
                 self._machine.log.warning(f"{step.failure}{error}")
 
-    def link(self, device: Device) -> BridgeLink | None:
+    def link(self, device: Device) -> Link | None:
         found = self._network.link(self._places[device.side], device.name)
-        return None if found is None else _shown(found)
+        return None if found is None else found.shown()
 
-    def host_links(self) -> tuple[BridgeLink, ...]:
-        return tuple([_shown(link) for link in self._network.namespaces[HOST_NAMESPACE].values()])
+    def host_links(self) -> tuple[Link, ...]:
+        return tuple([link.shown() for link in self._network.namespaces[HOST_NAMESPACE].values()])
 
     def addresses(self, device: Device, *, link_local: bool = False) -> tuple[Cidr, ...]:
         found = self._network.link(self._places[device.side], device.name)
@@ -153,14 +154,14 @@ class MemorySides(Sides):
             return ()
         return tuple([cidr for cidr in found.addresses if link_local or cidr.address not in LINK_LOCAL])
 
-    def routes(self, version: int) -> tuple[PresentRoute, ...]:
+    def routes(self, version: int) -> tuple[Route, ...]:
         """Those to the subnets of addresses, too, which the kernel makes by itself."""
         inside = self._network.namespaces[self._places[POD]].values()
         connected = [
-            PresentRoute(link.index, cidr.network, None, _MAIN, 0, 253) for link in inside for cidr in link.addresses
+            Route(link.index, cidr.network, table=_MAIN, scope=253) for link in inside for cidr in link.addresses
         ]
         made = [
-            PresentRoute(link.index, one.destination, one.gateway, one.table or _MAIN, one.priority, one.scope)
+            Route(link.index, one.destination, one.gateway, one.priority, one.table or _MAIN, one.scope)
             for link, one in self._machine.routes
             if link in inside
         ]
@@ -240,23 +241,3 @@ class MemorySides(Sides):
 
     def _set_alias(self, action: SetAlias) -> None:
         self._find(action.device).alias = action.alias
-
-
-def _shown(link: MemoryLink) -> BridgeLink:
-    peer, master = link.peer, link.master
-    return BridgeLink(
-        index=link.index,
-        name=link.name,
-        kind=link.kind,
-        up=link.up,
-        mtu=link.mtu,
-        mac=link.mac,
-        master=master.index if master is not None else 0,
-        peer_index=peer.index if peer is not None else 0,
-        state="up" if link.up and (peer is None or peer.up) else "down",
-        alias=link.alias,
-        promiscuous=link.promiscuous,
-        hairpin=link.hairpin,
-        isolated=link.isolated,
-        vlans=tuple([(number, own, own) for number, own in sorted(link.vlans.items())]) if master is not None else (),
-    )

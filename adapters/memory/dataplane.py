@@ -27,7 +27,7 @@ from domain.linux.steps import (
     WriteSysctl,
 )
 from domain.workload.plan import plan_for
-from ports.dataplane import Connected, Dataplane, Link, Seen
+from ports.dataplane import Connected, Dataplane, Seen
 from ports.errors import Expired, Refused
 
 TYPE_CHECKING = False
@@ -131,8 +131,7 @@ class MemoryDataplane(Dataplane):
         found = self.network.link(netns, name)
         if found is None:
             return Seen(None)
-        link = Link(name=name, kind=found.kind, up=found.up, mtu=found.mtu, mac=found.mac)
-        return Seen(link, tuple(found.addresses), tuple(found.routes), None if netns else self._proxies(name))
+        return Seen(found.shown(), tuple(found.addresses), tuple(found.routes), None if netns else self._proxies(name))
 
     def _proxies(self, name: str) -> frozenset[int]:
         settings = {4: f"net/ipv4/conf/{name}/proxy_arp", 6: f"net/ipv6/conf/{name}/proxy_ndp"}

@@ -6,6 +6,7 @@ Invariant: a device is in exactly one namespace, and a pair loses both ends toge
 from __future__ import annotations
 
 from domain.ipam.address import V6, Address, Cidr
+from domain.linux.link import Link, PortVlan
 from domain.linux.mac import link_local
 
 TYPE_CHECKING = False
@@ -47,6 +48,29 @@ class MemoryLink:
         own = link_local(self.mac).host_cidr.replace(length=64)
         if own not in self.addresses:
             self.addresses.append(own)
+
+    def shown(self) -> Link:
+        """As the kernel would show it."""
+        peer, master = self.peer, self.master
+        return Link(
+            index=self.index,
+            name=self.name,
+            kind=self.kind,
+            up=self.up,
+            mtu=self.mtu,
+            mac=self.mac,
+            peer_index=peer.index if peer is not None else 0,
+            master=master.index if master is not None else 0,
+            state="up" if self.up and (peer is None or peer.up) else "down",
+            alias=self.alias,
+            promiscuous=self.promiscuous,
+            hairpin=self.hairpin,
+            isolated=self.isolated,
+            vlans=self._memberships() if master is not None else (),
+        )
+
+    def _memberships(self) -> tuple[PortVlan, ...]:
+        return tuple([PortVlan(number, pvid=own, untagged=own) for number, own in sorted(self.vlans.items())])
 
     @property
     def link_local(self) -> Address | None:

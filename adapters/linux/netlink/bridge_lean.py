@@ -6,23 +6,24 @@ Invariant: as for its base class; all VLANs of a port are asked for in one reque
 from __future__ import annotations
 
 from adapters.linux.netlink import rtnetlink_bridge as messages
-from adapters.linux.netlink.bridge_seam import BridgeNetlink, KernelAddress, KernelPort, PortVlan, RouteRequest
+from adapters.linux.netlink.bridge_seam import BridgeNetlink, KernelAddress
 from adapters.linux.netlink.lean import LeanNetlink
 from adapters.linux.netlink.rtnetlink import get_addresses, get_link
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.ipam.address import Cidr
+    from domain.linux.link import Link, PortVlan, Route
 
 
 class LeanBridgeNetlink(LeanNetlink, BridgeNetlink):
     """Opened in the calling thread's current network namespace, for which it speaks from then on."""
 
-    def port(self, name: str) -> KernelPort | None:
+    def port(self, name: str) -> Link | None:
         answer = self._look_up(self._encoded(get_link, name))
         return None if answer is None else messages.read_port(answer.body)
 
-    def ports(self) -> list[KernelPort]:
+    def ports(self) -> list[Link]:
         return [messages.read_port(answer.body) for answer in self._dump(messages.get_links())]
 
     def create_bridge(self, name: str, mtu: int, *, filters_vlans: bool) -> None:
@@ -62,9 +63,9 @@ class LeanBridgeNetlink(LeanNetlink, BridgeNetlink):
         listed = [messages.read_known_address(answer.body) for answer in self._dump(get_addresses(index, version))]
         return [found[1] for found in listed if found and found[0] == index]
 
-    def append_route(self, route: RouteRequest) -> None:
+    def append_route(self, route: Route) -> None:
         self._ask(self._encoded(messages.append_route, route))
 
-    def known_routes(self, version: int) -> list[RouteRequest]:
+    def known_routes(self, version: int) -> list[Route]:
         listed = [messages.read_any_route(answer.body) for answer in self._dump(messages.get_all_routes(version))]
         return [found for found in listed if found]

@@ -8,23 +8,19 @@ from __future__ import annotations
 from errno import ENODEV
 from socket import AF_BRIDGE
 
-from adapters.linux.netlink.bridge_seam import (
-    OPERATIONAL_STATES,
-    BridgeNetlink,
-    KernelAddress,
-    KernelPort,
-    PortVlan,
-    RouteRequest,
-)
-from adapters.linux.netlink.on_pyroute2 import _BOOT, _FAMILIES, _MAIN, _UNICAST, Pyroute2Netlink
+from adapters.linux.netlink.bridge_seam import OPERATIONAL_STATES, BridgeNetlink, KernelAddress
+from adapters.linux.netlink.on_pyroute2 import _BOOT, _FAMILIES, _MAIN, _UNICAST, Pyroute2Netlink, read_link
 from adapters.linux.netlink.seam import KernelError
 from domain.ipam.address import V4, Address, Cidr
+from domain.linux.link import PortVlan, Route
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_UP, _PROMISCUOUS = 0x1, 0x100  # IFF_…
+    from domain.linux.link import Link
+
+_PROMISCUOUS = 0x100  # IFF_PROMISC
 _NO_DAD, _DUPLICATE, _TENTATIVE = 0x02, 0x08, 0x40  # IFA_F_…
 _GLOBAL = 0  # RT_SCOPE_UNIVERSE
 _PVID, _UNTAGGED = 2, 4  # BRIDGE_VLAN_INFO_…
@@ -37,7 +33,7 @@ _LONGEST_WITH_BROADCAST = 30  # the longest IPv4 prefix that leaves room for a b
 class Pyroute2BridgeNetlink(Pyroute2Netlink, BridgeNetlink):
     """Opened in the calling thread's current network namespace; used and closed in the same thread."""
 
-    def port(self, name: str) -> KernelPort | None:
+    def port(self, name: str) -> Link | None:
         try:
             (message,) = self._asked_again("link", "get", ifname=name)
         except KernelError as error:
@@ -46,7 +42,7 @@ class Pyroute2BridgeNetlink(Pyroute2Netlink, BridgeNetlink):
             raise
         return _read_port(message)
 
-    def ports(self) -> list[KernelPort]:
+    def ports(self) -> list[Link]:
         return [_read_port(message) for message in self._dump("link")]
 
     def create_bridge(self, name: str, mtu: int, *, filters_vlans: bool) -> None:
@@ -111,7 +107,7 @@ class Pyroute2BridgeNetlink(Pyroute2Netlink, BridgeNetlink):
             )
         return found
 
-    def append_route(self, route: RouteRequest) -> None:
+    def append_route(self, route: Route) -> None:
         fields: dict[str, object] = {} if route.gateway is None else {"gateway": str(route.gateway)}
         if route.priority:
             fields["priority"] = route.priority
@@ -132,7 +128,7 @@ class Pyroute2BridgeNetlink(Pyroute2Netlink, BridgeNetlink):
             **fields,
         )
 
-    def known_routes(self, version: int) -> list[RouteRequest]:
+    def known_routes(self, version: int) -> list[Route]:
         listed = self._dump("route", family=_FAMILIES[version])
         return [_read_route(message, version) for message in listed if message["type"] == _UNICAST]
 
@@ -142,21 +138,12 @@ def _address_fields(index: int, address: Cidr) -> dict[str, object]:
     return {"index": index, "family": family, "address": text, "local": text, "prefixlen": address.length}
 
 
-def _read_port(message: Any) -> KernelPort:
+def _read_port(message: Any) -> Link:
     information = message.get_attr("IFLA_LINKINFO")
-    kind = (information and information.get_attr("IFLA_INFO_KIND")) or ""
     as_port = information and information.get_attr("IFLA_INFO_SLAVE_DATA")
     if as_port is not None and not hasattr(as_port, "get_attr"):
         as_port = None  # of something that is no bridge
-    return KernelPort(
-        index=message["index"],
-        name=message.get_attr("IFLA_IFNAME"),
-        kind=kind,
-        up=bool(message["flags"] & _UP),
-        mtu=message.get_attr("IFLA_MTU"),
-        mac=message.get_attr("IFLA_ADDRESS") or "",
-        peer_index=message.get_attr("IFLA_LINK") or 0,
-        peer_namespace=message.get_attr("IFLA_LINK_NETNSID"),
+    return read_link(message).replace(
         master=message.get_attr("IFLA_MASTER") or 0,
         state=_STATES.get(message.get_attr("IFLA_OPERSTATE"), "unknown"),
         alias=message.get_attr("IFLA_IFALIAS") or "",
@@ -166,11 +153,11 @@ def _read_port(message: Any) -> KernelPort:
     )
 
 
-def _read_route(message: Any, version: int) -> RouteRequest:
+def _read_route(message: Any, version: int) -> Route:
     target, gateway = message.get_attr("RTA_DST"), message.get_attr("RTA_GATEWAY")
     metrics = message.get_attr("RTA_METRICS")
     number = Address.parse(target).number if target else 0
-    return RouteRequest(
+    return Route(
         link=message.get_attr("RTA_OIF") or 0,
         destination=Cidr(version, number, message["dst_len"]),
         gateway=Address.parse(gateway) if gateway else None,

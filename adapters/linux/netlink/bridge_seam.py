@@ -9,23 +9,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from adapters.linux.netlink.seam import KernelLink, Netlink
-from domain.ipam.address import Address, Cidr
+from adapters.linux.netlink.seam import Netlink
+from domain.ipam.address import Cidr
 from domain.value import Value
 
-# RFC 2863 states of a device, by the kernel's numbers (IF_OPER_…), as `ip` and the reference plugin print them.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.linux.link import Link, PortVlan, Route
+
+# `Link.state` by the kernel's numbers (IF_OPER_…, RFC 2863), as `ip` and the reference plugin print it.
 OPERATIONAL_STATES = ("unknown", "not-present", "down", "lower-layer-down", "testing", "dormant", "up")
-
-
-class KernelPort(KernelLink):
-    """A device with what a bridge makes of it. `state` is one of OPERATIONAL_STATES."""
-
-    master: int = 0
-    state: str = ""
-    alias: str = ""
-    promiscuous: bool = False
-    hairpin: bool = False
-    isolated: bool = False
 
 
 class KernelAddress(Value):
@@ -37,37 +30,16 @@ class KernelAddress(Value):
     duplicate: bool = False
 
 
-class RouteRequest(Value):
-    """A unicast route. 0 leaves a property to the kernel; `table` 0 is the main one. `scope` is the kernel's number."""
-
-    link: int
-    destination: Cidr
-    gateway: Address | None = None
-    priority: int = 0
-    table: int = 0
-    scope: int = 0
-    mtu: int = 0
-    advmss: int = 0
-
-
-class PortVlan(Value):
-    """A VLAN that a port is a member of: as its own (`pvid`), and without a tag on the way out."""
-
-    number: int
-    pvid: bool = False
-    untagged: bool = False
-
-
 class BridgeNetlink(Netlink):
     """Errors: `KernelError`."""
 
     @abstractmethod
-    def port(self, name: str) -> KernelPort | None:
-        """The device of that name, or None."""
+    def port(self, name: str) -> Link | None:
+        """The device of that name with what a bridge makes of it, but for its VLANs; or None."""
 
     @abstractmethod
-    def ports(self) -> list[KernelPort]:
-        """All devices."""
+    def ports(self) -> list[Link]:
+        """All devices, as `port` gives them."""
 
     @abstractmethod
     def create_bridge(self, name: str, mtu: int, *, filters_vlans: bool) -> None:
@@ -112,9 +84,9 @@ class BridgeNetlink(Netlink):
         """In the kernel's order."""
 
     @abstractmethod
-    def append_route(self, route: RouteRequest) -> None:
+    def append_route(self, route: Route) -> None:
         """Protocol boot; beside others to the same destination. `file exists` for the very same one."""
 
     @abstractmethod
-    def known_routes(self, version: int) -> list[RouteRequest]:
+    def known_routes(self, version: int) -> list[Route]:
         """The unicast routes over one device of all tables."""

@@ -13,21 +13,14 @@ from errno import EINTR, EINVAL, ENOBUFS, ENODEV, ENOENT
 
 from adapters.linux.netlink import rtnetlink
 from adapters.linux.netlink.messages import DUMP, DUMP_INTERRUPTED, MULTI, Answer, Request, answers, envelope, verdict
-from adapters.linux.netlink.seam import (
-    KernelError,
-    KernelLink,
-    KernelRoute,
-    Netlink,
-    PairRequest,
-    Unanswered,
-    no_socket,
-)
+from adapters.linux.netlink.seam import KernelError, KernelRoute, Netlink, PairRequest, Unanswered, no_socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from domain.ipam.address import Address, Cidr
+    from domain.linux.link import Link
 
 _ROUTE = 0  # NETLINK_ROUTE
 _SOL_NETLINK, _EXPLAIN, _STRICT = 270, 11, 12  # NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK
@@ -45,11 +38,11 @@ class LeanNetlink(Netlink):
         self._sequence = 0
         self._socket = socket or _open()
 
-    def link(self, name: str) -> KernelLink | None:
+    def link(self, name: str) -> Link | None:
         answer = self._look_up(self._encoded(rtnetlink.get_link, name))
         return None if answer is None else rtnetlink.read_link(answer.body)
 
-    def link_by_index(self, index: int) -> KernelLink | None:
+    def link_by_index(self, index: int) -> Link | None:
         answer = self._look_up(rtnetlink.get_link(index=index))
         return None if answer is None else rtnetlink.read_link(answer.body)
 

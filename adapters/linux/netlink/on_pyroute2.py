@@ -22,7 +22,6 @@ from adapters.linux.netlink.seam import (
     SCOPE_NAMES,
     SCOPES,
     KernelError,
-    KernelLink,
     KernelRoute,
     Netlink,
     PairRequest,
@@ -31,6 +30,7 @@ from adapters.linux.netlink.seam import (
 )
 from adapters.linux.process.signals import Withheld
 from domain.ipam.address import V4, V6, Address, Cidr
+from domain.linux.link import Link
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,30 +78,20 @@ class Pyroute2Netlink(Netlink):
     def _dump(self, noun: str, **fields: object) -> list[Any]:
         return self._asked_again(noun, "dump", **fields)
 
-    def link(self, name: str) -> KernelLink | None:
+    def link(self, name: str) -> Link | None:
         return self._link(ifname=name)
 
-    def link_by_index(self, index: int) -> KernelLink | None:
+    def link_by_index(self, index: int) -> Link | None:
         return self._link(index=index)
 
-    def _link(self, **which: object) -> KernelLink | None:
+    def _link(self, **which: object) -> Link | None:
         try:
             (message,) = self._asked_again("link", "get", **which)
         except KernelError as error:
             if error.errno == ENODEV:
                 return None
             raise
-        information = message.get_attr("IFLA_LINKINFO")
-        return KernelLink(
-            index=message["index"],
-            name=message.get_attr("IFLA_IFNAME"),
-            kind=(information and information.get_attr("IFLA_INFO_KIND")) or "",
-            up=bool(message["flags"] & _UP),
-            mtu=message.get_attr("IFLA_MTU"),
-            mac=message.get_attr("IFLA_ADDRESS") or "",
-            peer_index=message.get_attr("IFLA_LINK") or 0,
-            peer_namespace=message.get_attr("IFLA_LINK_NETNSID"),
-        )
+        return read_link(message)
 
     def create_pair(self, request: PairRequest) -> None:
         self._ask("link", "add", **pair_fields(request))
@@ -194,6 +184,20 @@ def pair_fields(request: PairRequest) -> dict[str, object]:
         data = [("VETH_INFO_PEER", {"attrs": peer})]
     information = [("IFLA_INFO_KIND", request.kind), ("IFLA_INFO_DATA", {"attrs": data})]
     return fields | {"IFLA_LINKINFO": {"attrs": information}}
+
+
+def read_link(message: Any) -> Link:
+    information = message.get_attr("IFLA_LINKINFO")
+    return Link(
+        index=message["index"],
+        name=message.get_attr("IFLA_IFNAME"),
+        kind=(information and information.get_attr("IFLA_INFO_KIND")) or "",
+        up=bool(message["flags"] & _UP),
+        mtu=message.get_attr("IFLA_MTU"),
+        mac=message.get_attr("IFLA_ADDRESS") or "",
+        peer_index=message.get_attr("IFLA_LINK") or 0,
+        peer_namespace=message.get_attr("IFLA_LINK_NETNSID"),
+    )
 
 
 def _read_route(message: Any, version: int) -> KernelRoute:

@@ -22,8 +22,9 @@ from adapters.linux.netlink.messages import (
     text_in,
     u32,
 )
-from adapters.linux.netlink.seam import SCOPE_NAMES, SCOPES, KernelLink, KernelRoute
+from adapters.linux.netlink.seam import SCOPE_NAMES, SCOPES, KernelRoute
 from domain.ipam.address import BITS, V4, V6, Address, Cidr
+from domain.linux.link import Link
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,10 +139,10 @@ def get_namespace_id(descriptor: int) -> Request:
     return Request(GET_NAMESPACE_ID, 0, bytes(_NAMESPACE_HEADER) + attribute(_FD, u32(descriptor)))
 
 
-def read_link(body: bytes) -> KernelLink:
+def read_link(body: bytes) -> Link:
     found = attributes(body[LINK_HEADER:])
     information = attributes(found.get(_INFORMATION, b""))
-    return KernelLink(
+    return Link(
         index=number_in(body[4:8]),
         name=text_in(found.get(_NAME, b"")),
         kind=text_in(information.get(_KIND, b"")),

@@ -5,7 +5,7 @@ Invariant: as there.
 
 from __future__ import annotations
 
-from adapters.linux.netlink.bridge_seam import OPERATIONAL_STATES, KernelAddress, KernelPort, PortVlan, RouteRequest
+from adapters.linux.netlink.bridge_seam import OPERATIONAL_STATES, KernelAddress
 from adapters.linux.netlink.messages import (
     ACK,
     CREATE_ONLY,
@@ -39,6 +39,7 @@ from adapters.linux.netlink.rtnetlink import (
     version_in,
 )
 from domain.ipam.address import V4, V6, Address, Cidr
+from domain.linux.link import Link, PortVlan, Route
 
 _DELETE_ADDRESS = 21  # RTM_DELADDR
 _BRIDGE = 7  # AF_BRIDGE
@@ -132,7 +133,7 @@ def _address(index: int, address: Cidr, flags: int) -> bytes:
     return header + attribute(_LOCAL, data) + attribute(_ADDRESS, data)
 
 
-def append_route(route: RouteRequest) -> Request:
+def append_route(route: Route) -> Request:
     destination, table = route.destination, route.table or _MAIN
     narrow = table if table < 256 else _WIDE_TABLE
     header = bytes([FAMILIES[destination.version], destination.length, 0, 0, narrow, _BOOT, route.scope, _UNICAST])
@@ -153,21 +154,13 @@ def get_all_routes(version: int) -> Request:
     return Request(GET_ROUTES, DUMP, bytes([FAMILIES[version]]) + bytes(ROUTE_HEADER - 1))
 
 
-def read_port(body: bytes) -> KernelPort:
-    link, found = read_link(body), attributes(body[LINK_HEADER:])
+def read_port(body: bytes) -> Link:
+    found = attributes(body[LINK_HEADER:])
     information = attributes(found.get(_INFORMATION, b""))
     of_bridge = text_in(information.get(_PORT_KIND, b"")) == "bridge"
     port = attributes(information.get(_PORT_DATA, b"")) if of_bridge else {}
     state = number_in(found.get(_STATE, b""))
-    return KernelPort(
-        index=link.index,
-        name=link.name,
-        kind=link.kind,
-        up=link.up,
-        mtu=link.mtu,
-        mac=link.mac,
-        peer_index=link.peer_index,
-        peer_namespace=link.peer_namespace,
+    return read_link(body).replace(
         master=number_in(found.get(_MASTER, b"")),
         state=OPERATIONAL_STATES[state] if state < len(OPERATIONAL_STATES) else "unknown",
         alias=text_in(found.get(_ALIAS, b"")),
@@ -202,14 +195,14 @@ def read_known_address(body: bytes) -> tuple[int, KernelAddress] | None:
     return number_in(body[4:8]), address
 
 
-def read_any_route(body: bytes) -> RouteRequest | None:
+def read_any_route(body: bytes) -> Route | None:
     """None for what is no unicast route."""
     version = version_in(body, ROUTE_HEADER)
     if version is None or body[7] != _UNICAST:
         return None
     found = attributes(body[ROUTE_HEADER:])
     gateway, metrics = found.get(_GATEWAY), attributes(found.get(_METRICS, b""))
-    return RouteRequest(
+    return Route(
         link=number_in(found.get(_OUT, b"")),
         destination=Cidr(version, int.from_bytes(found.get(_TARGET, b"")), body[1]),
         gateway=None if gateway is None else Address(version, int.from_bytes(gateway)),

@@ -16,6 +16,10 @@ from adapters.linux.errno_text import go_text
 from domain.ipam.address import Address, Cidr
 from domain.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.linux.link import Link
+
 SCOPES = {"universe": 0, "site": 200, "link": 253, "host": 254, "nowhere": 255}
 SCOPE_NAMES = {number: name for name, number in SCOPES.items()}
 
@@ -57,23 +61,6 @@ def unsupported(error: BaseException | None) -> bool:
     return False
 
 
-class KernelLink(Value):
-    """A device as the kernel shows it.
-
-    `peer_index` is the other end's index, 0 without one; `peer_namespace` the id that this namespace has for the
-    other end's, or None where that is in this one too.
-    """
-
-    index: int
-    name: str
-    kind: str
-    up: bool
-    mtu: int
-    mac: str
-    peer_index: int = 0
-    peer_namespace: int | None = None
-
-
 class KernelRoute(Value):
     """A unicast route of the main table. `link` is the outgoing device's index."""
 
@@ -103,11 +90,11 @@ class Netlink(ABC):
     """Errors: `KernelError`."""
 
     @abstractmethod
-    def link(self, name: str) -> KernelLink | None:
+    def link(self, name: str) -> Link | None:
         """The device of that name, or None."""
 
     @abstractmethod
-    def link_by_index(self, index: int) -> KernelLink | None:
+    def link_by_index(self, index: int) -> Link | None:
         """The device of that index, or None."""
 
     @abstractmethod

@@ -7,10 +7,10 @@ import time
 import pytest
 
 from adapters.linux.kernel import Kernel
-from adapters.linux.netlink.bridge_seam import PortVlan, RouteRequest
 from adapters.linux.netlink.seam import KernelError, PairRequest, unsupported
 from adapters.linux.netlink.transports import load_lean_bridge, load_pyroute2_bridge
 from domain.ipam.address import Address, Cidr
+from domain.linux.link import PortVlan, Route
 from domain.linux.steps import POD
 from worlds.linux_world import LinuxWorld
 
@@ -70,12 +70,12 @@ def _plan(netlink, elsewhere):
     netlink.remove_address(bridge, Cidr.parse("10.0.0.1/8"))
     gateway, gateway_v6 = Address.parse("10.231.7.254"), Address.parse("fd2e:7::254")
     for route in (
-        RouteRequest(bridge, Cidr.parse("0.0.0.0/0"), gateway),
-        RouteRequest(bridge, Cidr.parse("::/0"), gateway_v6, priority=77),
-        RouteRequest(bridge, Cidr.parse("10.96.0.0/12"), gateway, priority=5, table=100, mtu=1300, advmss=1200),
-        RouteRequest(bridge, Cidr.parse("10.96.0.0/12"), gateway, priority=6),
-        RouteRequest(bridge, Cidr.parse("10.97.0.0/16"), scope=253, table=5000),
-        RouteRequest(bridge, Cidr.parse("fd00:96::/112"), gateway_v6, table=5000, mtu=1290),
+        Route(bridge, Cidr.parse("0.0.0.0/0"), gateway),
+        Route(bridge, Cidr.parse("::/0"), gateway_v6, priority=77),
+        Route(bridge, Cidr.parse("10.96.0.0/12"), gateway, priority=5, table=100, mtu=1300, advmss=1200),
+        Route(bridge, Cidr.parse("10.96.0.0/12"), gateway, priority=6),
+        Route(bridge, Cidr.parse("10.97.0.0/16"), scope=253, table=5000),
+        Route(bridge, Cidr.parse("fd00:96::/112"), gateway_v6, table=5000, mtu=1290),
     ):
         netlink.append_route(route)
     return bridge, port
@@ -205,9 +205,9 @@ def test_what_there_is_reads_the_same(world, other, both, elsewhere):
         lambda netlink, bridge, port: netlink.remove_address(bridge, LAN),
         lambda netlink, bridge, port: netlink.remove_address(bridge, LAN_V6),
         lambda netlink, bridge, port: netlink.append_route(
-            RouteRequest(bridge, Cidr.parse("0.0.0.0/0"), Address.parse("203.0.113.1"))
+            Route(bridge, Cidr.parse("0.0.0.0/0"), Address.parse("203.0.113.1"))
         ),
-        lambda netlink, bridge, port: netlink.append_route(RouteRequest(1 << 30, Cidr.parse("10.0.0.0/8"))),
+        lambda netlink, bridge, port: netlink.append_route(Route(1 << 30, Cidr.parse("10.0.0.0/8"))),
     ],
 )
 def test_each_verb_is_refused_in_the_same_words(both, elsewhere, ask):
@@ -225,7 +225,7 @@ def test_each_verb_is_refused_in_the_same_words(both, elsewhere, ask):
 def test_the_very_same_thing_twice_is_refused_in_the_same_words(both, elsewhere, address):
     bridge, _port = _bridge_with_a_port(both[0], elsewhere)
     both[0].set_up(bridge, up=True)
-    route = RouteRequest(bridge, Cidr.parse("10.0.0.0/8" if address is LAN else "fd00::/16"))
+    route = Route(bridge, Cidr.parse("10.0.0.0/8" if address is LAN else "fd00::/16"))
     both[0].assign_address(bridge, address, settled=True)
     both[0].append_route(route)
     for netlink in both:

@@ -11,7 +11,7 @@ from errno import EEXIST, EINVAL, EOPNOTSUPP, EPERM
 import pytest
 
 from adapters.linux.bridge_interpreter import BridgeInterpreter
-from adapters.linux.netlink.bridge_seam import BridgeNetlink, KernelAddress, KernelPort, PortVlan
+from adapters.linux.netlink.bridge_seam import BridgeNetlink, KernelAddress
 from adapters.linux.netlink.seam import KernelError
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
@@ -27,6 +27,7 @@ from domain.linux.bridge_steps import (
     JoinVlans,
     PinMac,
 )
+from domain.linux.link import Link, PortVlan
 from domain.linux.steps import Device, Step
 from ports.errors import Expired, Refused
 
@@ -38,7 +39,7 @@ class Scripted(BridgeNetlink):
     """Devices by name, and the VLANs of each port; `refuses` maps a verb to the errno that it answers, once or more."""
 
     def __init__(self) -> None:
-        self.known: dict[str, KernelPort] = {}
+        self.known: dict[str, Link] = {}
         self.vlans: dict[int, list[PortVlan]] = {}
         self.refuses: dict[str, int] = {}
         self.calls: list[tuple] = []
@@ -47,7 +48,7 @@ class Scripted(BridgeNetlink):
 
     def put(self, name: str, kind: str = "veth", **more) -> None:
         index = len(self.known) + 1
-        self.known[name] = KernelPort(index, name, kind, False, 1500, f"02:00:00:00:00:{index:02x}", **more)
+        self.known[name] = Link(index, name, kind, False, 1500, f"02:00:00:00:00:{index:02x}", **more)
 
     def _called(self, verb: str, *arguments: object) -> None:
         self.calls.append((verb, *arguments))

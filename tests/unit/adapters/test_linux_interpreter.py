@@ -8,18 +8,11 @@ import pytest
 
 from adapters.linux.errno_text import go_text
 from adapters.linux.interpreter import Interpreter
-from adapters.linux.netlink.seam import (
-    KernelError,
-    KernelLink,
-    KernelRoute,
-    LinkMissing,
-    Netlink,
-    Unanswered,
-    unsupported,
-)
+from adapters.linux.netlink.seam import KernelError, KernelRoute, LinkMissing, Netlink, Unanswered, unsupported
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
 from domain.ipam.address import Address, Cidr
+from domain.linux.link import Link
 from domain.linux.steps import (
     AddRoute,
     AwaitLinkLocal,
@@ -50,7 +43,7 @@ class ScriptedNetlink(Netlink):
     """Devices, addresses and routes as a test puts them; `refuses` maps a verb to the errno it answers."""
 
     def __init__(self) -> None:
-        self.links: dict[str, KernelLink] = {}
+        self.links: dict[str, Link] = {}
         self.refuses: dict[str, int] = {}
         self.calls: list[tuple] = []
         self.known_addresses: list[Cidr] = []
@@ -60,7 +53,7 @@ class ScriptedNetlink(Netlink):
         self.learned: list[int] = []
 
     def put(self, name: str, index: int, mac: str = HOST_MAC, **more) -> None:
-        self.links[name] = KernelLink(index, name, "veth", False, 1500, mac, **more)
+        self.links[name] = Link(index, name, "veth", False, 1500, mac, **more)
 
     def _called(self, verb: str, *arguments) -> None:
         self.calls.append((verb, *arguments))

@@ -9,10 +9,10 @@ from socket import AF_UNIX, SOCK_SEQPACKET, socketpair
 import pytest
 
 from adapters.linux.netlink.bridge_lean import LeanBridgeNetlink
-from adapters.linux.netlink.bridge_seam import RouteRequest
 from adapters.linux.netlink.messages import DONE, ERROR, Request, answers, attribute, envelope, text_attribute, u32
-from adapters.linux.netlink.seam import KernelError, KernelLink, PairRequest, Unanswered
+from adapters.linux.netlink.seam import KernelError, PairRequest, Unanswered
 from domain.ipam.address import Cidr
+from domain.linux.link import Link, Route
 
 MULTI, INTERRUPTED = 0x2, 0x10
 ONE, OTHER = Cidr.parse("10.0.0.1/32"), Cidr.parse("10.0.0.2/32")
@@ -75,7 +75,7 @@ def test_an_answer_to_another_question_is_passed_over(kernel):
     """What a signal tore apart left its answer in the socket."""
     kernel.say(link(99, "stale"))
     kernel.say(verdict(98, EPERM), link(1, "eth0"))
-    assert kernel.netlink.link("eth0") == KernelLink(7, "eth0", "", False, 0, "")
+    assert kernel.netlink.link("eth0") == Link(7, "eth0", "", False, 0, "")
 
 
 class Short:
@@ -217,8 +217,8 @@ def test_a_dump_that_is_refused_is_an_error(kernel):
         lambda netlink: netlink.link("eth\0"),
         lambda netlink: netlink.set_mac(7, "02:00"),
         lambda netlink: netlink.create_pair(PairRequest("veth", "cali1", "\ud800", 9)),
-        lambda netlink: netlink.append_route(RouteRequest(7, ONE, scope=300)),
-        lambda netlink: netlink.append_route(RouteRequest(7, ONE, mtu=1 << 32)),
+        lambda netlink: netlink.append_route(Route(7, ONE, scope=300)),
+        lambda netlink: netlink.append_route(Route(7, ONE, mtu=1 << 32)),
         lambda netlink: netlink.create_bridge("br0", -1, filters_vlans=False),
     ],
 )

@@ -13,8 +13,9 @@ from pyroute2.netlink.rtnl.rtmsg import rtmsg
 from adapters.linux.netlink import rtnetlink
 from adapters.linux.netlink.messages import Request, attributes, envelope
 from adapters.linux.netlink.on_pyroute2 import pair_fields
-from adapters.linux.netlink.seam import SCOPES, KernelLink, KernelRoute, PairRequest
+from adapters.linux.netlink.seam import SCOPES, KernelRoute, PairRequest
 from domain.ipam.address import BITS, Address, Cidr
+from domain.linux.link import Link
 
 INDEXES = st.integers(1, (1 << 31) - 1)
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789.-", min_size=1, max_size=15)
@@ -204,7 +205,7 @@ def test_routes_that_routers_advertise_are_asked_for_and_told_apart():
 
 
 LINKS = st.builds(
-    KernelLink,
+    Link,
     index=INDEXES,
     name=NAMES,
     kind=st.sampled_from(["", "veth", "bridge"]),

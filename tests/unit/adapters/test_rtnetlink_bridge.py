@@ -12,9 +12,10 @@ from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
 from pyroute2.netlink.rtnl.rtmsg import rtmsg
 
 from adapters.linux.netlink import rtnetlink_bridge as messages
-from adapters.linux.netlink.bridge_seam import OPERATIONAL_STATES, KernelAddress, KernelPort, PortVlan, RouteRequest
+from adapters.linux.netlink.bridge_seam import OPERATIONAL_STATES, KernelAddress
 from adapters.linux.netlink.messages import Request, all_attributes, attributes, envelope
 from domain.ipam.address import BITS, Address, Cidr
+from domain.linux.link import Link, PortVlan, Route
 
 INDEXES = st.integers(1, (1 << 31) - 1)
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789.-", min_size=1, max_size=15)
@@ -143,7 +144,7 @@ def test_other_families_are_passed_over():
 
 ROUTES = CIDRS.flatmap(
     lambda cidr: st.builds(
-        RouteRequest,
+        Route,
         link=INDEXES,
         destination=st.just(cidr if cidr.length else Cidr(cidr.version, 0, 0)),
         gateway=st.sampled_from([None, Address(cidr.version, (1 << BITS[cidr.version]) - 7)]),
@@ -184,14 +185,14 @@ def test_a_route_reads_as_the_library_writes_it(route):
 
 
 def test_the_main_table_is_meant_where_none_is_named():
-    request = messages.append_route(RouteRequest(7, Cidr.parse("10.0.0.0/8")))
+    request = messages.append_route(Route(7, Cidr.parse("10.0.0.0/8")))
     assert messages.read_any_route(request.body).table == 254
     assert messages.read_any_route(encoded(rtmsg, family=2, table=100, type=1)).table == 100
 
 
 @given(
     st.builds(
-        KernelPort,
+        Link,
         index=INDEXES,
         name=NAMES,
         kind=st.sampled_from(["veth", "bridge"]),
