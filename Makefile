@@ -43,7 +43,7 @@ UT_TRANSPORTS_KDD := tests/integration/pods/test_pods_golden.py tests/integratio
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all tested dist demo test bench lock proto clean
+.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all tested dist demo test bench behaviours lock proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -145,6 +145,9 @@ bench: build  ## time whole calls beside a floor, and PEER=folder of another imp
 	@packaging/bootstrap.sh kubernetes "make bench"
 	@packaging/bootstrap.sh compiler "make bench"
 	@$(VENV)/bin/python packaging/bench/bench.py --bin $(BIN) --executable $(EXECUTABLE) $(if $(PEER),--peer $(PEER)) $(if $(QUICK),--quick) $(if $(ROUNDS),--rounds $(ROUNDS))
+
+behaviours: bootstrap  ## say in docs/behaviours.md which test shows which behaviour
+	@$(VENV)/bin/python tests/house/behaviours.py
 
 lock:  ## choose the newest allowed dependencies and write requirements.lock
 	@packaging/lock.sh
