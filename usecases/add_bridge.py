@@ -26,6 +26,7 @@ from domain.linux.mac import is_device_mac, parse_mac
 from domain.linux.steps import HOST, POD, Device
 from ports.errors import Missing, Refused
 from ports.ipam_plugin import IpamCall
+from usecases.calls.effects import ask_ipam
 from usecases.calls.safeguards import lock_container, refuse_host_namespace
 
 TYPE_CHECKING = False
@@ -124,25 +125,12 @@ class _Connection:
         self._runtime.firewall.guard(self._owner, host.name, made.mac, self._call.deadline)
 
     def _addresses(self) -> Result:
-        """From the IPAM plugin. An ADD of it that is cut short may have given out something too; one that it refuses
-        has not, and what its DEL would release may be an earlier ADD's.
-        """
-        ipam = IpamCall(self._call.request, self._conf, self._call.netconf_text)
-        given: list[Result] = [Result()]
-
-        def withdraw(deadline: Deadline) -> None:
-            if given:
-                self._runtime.ipam_plugin.withdraw(ipam, given[-1], deadline)
-
-        self._undo.register("take addresses from IPAM", withdraw)
-        try:
-            given.append(self._runtime.ipam_plugin.add(ipam, self._call.deadline))
-        except Refused:
-            given.clear()
-            raise
-        if not given[-1].ips:
+        """From the IPAM plugin, with what the result has to say beyond it."""
+        ipam_call = IpamCall(self._call.request, self._conf, self._call.netconf_text)
+        answer = ask_ipam(self._runtime, ipam_call, self._call.deadline, self._undo)
+        if not answer.ips:
             raise Refused("IPAM plugin returned missing IP config")
-        return complete(given[-1], is_gateway=self._conf.is_gateway, is_default_gateway=self._conf.is_default_gateway)
+        return complete(answer, is_gateway=self._conf.is_gateway, is_default_gateway=self._conf.is_default_gateway)
 
     def _masquerade(self, answer: Result) -> str:
         """The back end that has the rules, "" without any."""

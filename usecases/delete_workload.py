@@ -14,10 +14,11 @@ from domain.workload.identity import KUBERNETES, identify
 from ports.datastore import WorkloadEndpointKey
 from ports.errors import Damaged, Missing, PortError, Unavailable
 from usecases.calls.cluster_ready import cluster_and, require_ready
+from usecases.calls.effects import disconnect
 from usecases.calls.former_ipam import OWN_IPAM, release_by_plugin, release_others
 from usecases.calls.nameless import names_fault, was_never_ours
 from usecases.calls.node_name import node_name, require_nodename_file
-from usecases.calls.removal import FIRST_ANSWER, attempt, disconnect, with_settings_of_add
+from usecases.calls.removal import FIRST_ANSWER, attempt, with_settings_of_add
 from usecases.calls.safeguards import lock_container, refuse_own_namespace
 from usecases.ipam.sound_records import tell_damaged
 from usecases.pods.find_endpoint import endpoint_key, endpoints_like, matching
@@ -55,7 +56,7 @@ def _delete(call: Call, runtime: Runtime) -> None:
 
 def _delete_on_nameless_node(call: Call, runtime: Runtime, nodename: Exception | None) -> None:
     """The endpoint's name is not known, so there is none to delete; the rest goes by the container alone."""
-    device = attempt(runtime, "remove the device", lambda: disconnect(call, runtime))
+    device = attempt(runtime, "remove the device", lambda: disconnect(call.request, runtime, call.deadline))
     addresses = attempt(runtime, "release the addresses", lambda: release_by_plugin(call, runtime))
     failure = nodename or device or addresses
     if failure is not None:
@@ -73,7 +74,7 @@ def _delete_container(call: Call, runtime: Runtime, identity: Identity) -> None:
     addresses = attempt(runtime, "release the addresses", deletion.release)
     others = attempt(runtime, "release what another IPAM plugin gave", deletion.release_others)
     endpoint = attempt(runtime, "delete the endpoint", deletion.delete_endpoint)
-    device = attempt(runtime, "remove the device", lambda: disconnect(call, runtime))
+    device = attempt(runtime, "remove the device", lambda: disconnect(call.request, runtime, call.deadline))
     failure = looking or endpoint or device or addresses or others
     if failure is not None:
         raise failure
@@ -97,7 +98,7 @@ def _endpoints_if_ready(
 
 def _do_without_records(call: Call, runtime: Runtime, why: PortError) -> None:
     """An outage passes; of anything else nobody knows, so another IPAM plugin need not wait for it."""
-    attempt(runtime, "remove the device", lambda: disconnect(call, runtime))
+    attempt(runtime, "remove the device", lambda: disconnect(call.request, runtime, call.deadline))
     if not isinstance(why, Unavailable) and call.netconf.ipam.type != OWN_IPAM:
         attempt(runtime, "release the addresses", lambda: release_by_plugin(call, runtime))
 

@@ -1,4 +1,4 @@
-"""What every DEL has in common: each step is tried whatever the others do, and the device goes however late it is."""
+"""What every DEL has in common: each part of it is tried whatever the others do, and lost settings are looked for."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ports.deadline import Deadline
     from ports.runtime import Runtime
     from usecases.calls.call import Call
 
 FIRST_ANSWER = 8.0  # seconds that a datastore has for its first answer, so that an outage is told within ten
-DEVICE_SHARE = 2.0  # seconds that the device's removal has, however late it is
 
 
 def with_settings_of_add(delete: Callable[[Call, Runtime], None], call: Call, runtime: Runtime) -> None:
@@ -65,13 +63,3 @@ def attempt(runtime: Runtime, what: str, step: Callable[[], None]) -> Exception 
         runtime.log.error("DEL could not " + what, error=error)
         return error
     return None
-
-
-def disconnect(call: Call, runtime: Runtime) -> None:
-    disconnect_by(call.deadline, runtime, call.request.netns, call.request.ifname)
-
-
-def disconnect_by(deadline: Deadline, runtime: Runtime, netns: str, ifname: str) -> None:
-    """Others may have used up the time that there was; the device still gets some."""
-    own = runtime.clock.deadline(DEVICE_SHARE)
-    runtime.dataplane.disconnect(netns, ifname, own if own.at > deadline.at else deadline)

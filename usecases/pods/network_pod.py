@@ -11,10 +11,9 @@ from __future__ import annotations
 from domain.cni.errors import INTERNAL, CniError
 from domain.linux.mac import parse_mac
 from domain.workload.annotations import FLOATING_IPS, floating_nats, hardware_address
-from domain.workload.attachment import Attachment
 from domain.workload.status_file import policy_key, status_file_name
-from usecases.calls.connect_device import connect_device
-from usecases.pods.network_workload import require_storable
+from usecases.calls.effects import connect_device
+from usecases.pods.network_workload import attachment_of, require_storable
 from usecases.pods.pod_ipam import PodIpam
 from usecases.pods.read_pod import OWN_IPAM, read_pod
 from usecases.pods.store_endpoint import store_pod_endpoint
@@ -82,33 +81,15 @@ class PodNetworking:
         return result.replace(ips=ips), endpoint
 
     def _device(self, result: Result, undo: Undo) -> Connected:
-        request, netconf, endpoint = self._call.request, self._call.netconf, self._subject.endpoint
-        attachment = Attachment(
-            netns=request.netns,
-            ifname=request.ifname,
-            host_name=endpoint.interface_name,
-            addresses=tuple([ip.address for ip in result.ips]),
-            gateways=tuple([ip.gateway for ip in result.ips]),
+        attachment = attachment_of(self._call, self._subject.endpoint, result, self._mtu).replace(
             routes=self._ipam.routes,
-            mtu=self._mtu,
-            num_queues=max(1, netconf.num_queues),
-            device_type=netconf.device_type,
             mac=hardware_address(self._subject.annotations),
-            allow_ip_forwarding=netconf.allow_ip_forwarding,
             # Felix routes to a pod whose addresses come without routes: a virtual machine on the move, or fixed ones.
-            host_routes=bool(result.routes) or netconf.ipam.type != OWN_IPAM,
+            host_routes=bool(result.routes) or self._call.netconf.ipam.type != OWN_IPAM,
             replace_host_link=True,
-            name=endpoint.metadata.name,
-            namespace=endpoint.metadata.namespace,
-            labels=endpoint.metadata.labels,
             annotations=self._subject.annotations,
-            endpoint=endpoint.endpoint,
-            node=endpoint.node,
-            orchestrator=endpoint.orchestrator,
-            pod=endpoint.pod,
-            ports=endpoint.ports,
         )
-        return connect_device(self._runtime, attachment, self._call.deadline, undo)
+        return connect_device(self._call, self._runtime, attachment, undo)
 
 
 def _check_mac(subject: PodSubject) -> None:

@@ -15,8 +15,7 @@ from domain.workload.interface import host_interface_name
 from domain.workload.mesos import mesos_endpoint_labels
 from ports.datastore import WorkloadEndpointKey
 from ports.ipam_plugin import IpamCall
-from usecases.calls.ask_ipam import ask_ipam
-from usecases.calls.connect_device import connect_device
+from usecases.calls.effects import ask_ipam, connect_device
 from usecases.pods.find_endpoint import endpoint_name
 
 TYPE_CHECKING = False
@@ -86,26 +85,9 @@ class Networking:
         return result
 
     def _device(self, result: Result, undo: Undo) -> Connected:
-        request, netconf = self._call.request, self._call.netconf
-        attachment = Attachment(
-            netns=request.netns,
-            ifname=request.ifname,
-            host_name=self.host_name,
-            addresses=tuple([ip.address for ip in result.ips]),
-            gateways=tuple([ip.gateway for ip in result.ips]),
-            routes=DEFAULT_ROUTES,
-            mtu=self._mtu,
-            num_queues=max(1, netconf.num_queues),
-            device_type=netconf.device_type,
-            allow_ip_forwarding=netconf.allow_ip_forwarding,
-            name=self.endpoint.metadata.name,
-            namespace=self.endpoint.metadata.namespace,
-            labels=mesos_endpoint_labels(netconf.mesos_labels),  # without those that a datastore adds
-            endpoint=self.endpoint.endpoint,
-            node=self.endpoint.node,
-            orchestrator=self.endpoint.orchestrator,
-        )
-        return connect_device(self._runtime, attachment, self._call.deadline, undo)
+        attachment = attachment_of(self._call, self.endpoint, result, self._mtu)
+        labels = mesos_endpoint_labels(self._call.netconf.mesos_labels)  # without those that a datastore adds
+        return connect_device(self._call, self._runtime, attachment.replace(labels=labels), undo)
 
     def _store(self, endpoint: WorkloadEndpoint, undo: Undo) -> None:
         datastore = self._runtime.datastore
@@ -119,6 +101,30 @@ class Networking:
 
         undo.register("create WorkloadEndpoint", remove)
         datastore.create(key, endpoint, self._call.deadline)
+
+
+def attachment_of(call: Call, endpoint: WorkloadEndpoint, result: Result, mtu: int) -> Attachment:
+    """What a dataplane is to make for an endpoint with the addresses that IPAM gave."""
+    return Attachment(
+        netns=call.request.netns,
+        ifname=call.request.ifname,
+        host_name=endpoint.interface_name,
+        addresses=tuple([ip.address for ip in result.ips]),
+        gateways=tuple([ip.gateway for ip in result.ips]),
+        routes=DEFAULT_ROUTES,
+        mtu=mtu,
+        num_queues=max(1, call.netconf.num_queues),
+        device_type=call.netconf.device_type,
+        allow_ip_forwarding=call.netconf.allow_ip_forwarding,
+        name=endpoint.metadata.name,
+        namespace=endpoint.metadata.namespace,
+        labels=endpoint.metadata.labels,
+        endpoint=endpoint.endpoint,
+        node=endpoint.node,
+        orchestrator=endpoint.orchestrator,
+        pod=endpoint.pod,
+        ports=endpoint.ports,
+    )
 
 
 def require_storable(endpoint: WorkloadEndpoint) -> None:

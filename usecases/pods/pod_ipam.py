@@ -13,7 +13,7 @@ from domain.workload.host_local import DEFAULT_ROUTES, HOST_LOCAL, needs_pod_cid
 from domain.workload.pool_text import with_pools
 from ports.errors import Refused, Unavailable
 from ports.ipam_plugin import IpamCall
-from usecases.calls.ask_ipam import ask_ipam
+from usecases.calls.effects import ask_ipam
 from usecases.pods.read_pod import OWN_IPAM
 
 TYPE_CHECKING = False

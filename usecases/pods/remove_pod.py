@@ -12,8 +12,9 @@ from domain.cni.errors import CniError
 from ports.errors import Conflict, Damaged, Missing, PortError, Refused, Unauthorized, Unavailable
 from ports.ipam_plugin import IpamCall
 from usecases.calls.cluster_ready import CLUSTER, require_ready
+from usecases.calls.effects import disconnect
 from usecases.calls.former_ipam import release_by_plugin, release_others
-from usecases.calls.removal import FIRST_ANSWER, attempt, disconnect
+from usecases.calls.removal import FIRST_ANSWER, attempt
 from usecases.ipam.sound_records import fetch_sound, if_sound, tell_damaged
 from usecases.pods.find_endpoint import endpoint_key, endpoints_like, matching
 from usecases.pods.pod_ipam import AZURE
@@ -32,7 +33,7 @@ MAX_TRIES = 6
 def remove_pod(call: Call, runtime: Runtime, identity: Identity) -> None:
     """Tries everything; then raises what failed: the endpoint's failure before the device's before IPAM's."""
     removal = _Removal(call, runtime, identity)
-    device = attempt(runtime, "remove the device", lambda: disconnect(call, runtime))
+    device = attempt(runtime, "remove the device", lambda: disconnect(call.request, runtime, call.deadline))
     looking = attempt(runtime, "look for the endpoint", removal.look)
     if isinstance(looking, (Unavailable, CniError)):
         raise looking

@@ -1,0 +1,55 @@
+"""What an ADD does outside the datastore, each with its way back: addresses from an IPAM plugin, and the device pair.
+
+Invariant: the way back is registered before the plugin runs, since one that is cut short may have given addresses out;
+a plugin that said no has given out nothing, and is not asked to take anything back.
+"""
+
+from __future__ import annotations
+
+from domain.cni.result import Result
+from ports.errors import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.cni.request import Request
+    from domain.workload.attachment import Attachment
+    from ports.dataplane import Connected
+    from ports.deadline import Deadline
+    from ports.ipam_plugin import IpamCall
+    from ports.runtime import BridgeRuntime, Runtime
+    from usecases.calls.call import Call
+    from usecases.calls.undo import Undo
+
+DEVICE_SHARE = 2.0  # seconds that the device's removal has, however late it is
+
+
+def ask_ipam(runtime: Runtime | BridgeRuntime, ipam_call: IpamCall, deadline: Deadline, undo: Undo) -> Result:
+    """The plugin's own result, which may be without addresses."""
+    plugin = runtime.ipam_plugin
+    result = Result()
+    said_no = False
+
+    def take_back(deadline: Deadline) -> None:
+        if not said_no:
+            plugin.withdraw(ipam_call, result, deadline)
+
+    undo.register("IPAM ADD", take_back)
+    try:
+        result = plugin.add(ipam_call, deadline)
+    except Refused:
+        said_no = True
+        raise
+    return result
+
+
+def connect_device(call: Call, runtime: Runtime, attachment: Attachment, undo: Undo) -> Connected:
+    """What came of it; on an error the dataplane itself has taken its pair back."""
+    connected = runtime.dataplane.connect(attachment, call.deadline)
+    undo.register("connect", lambda deadline: disconnect(call.request, runtime, deadline))
+    return connected
+
+
+def disconnect(request: Request, runtime: Runtime, deadline: Deadline) -> None:
+    """Others may have used up the time that there was; the device still gets some."""
+    own = runtime.clock.deadline(DEVICE_SHARE)
+    runtime.dataplane.disconnect(request.netns, request.ifname, own if own.at > deadline.at else deadline)
