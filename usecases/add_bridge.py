@@ -7,10 +7,9 @@ a record of it all. Every effect but the bridge itself and its addresses, which 
 from __future__ import annotations
 
 from domain.bridge.addressing import complete
-from domain.bridge.attachment import BridgeAttachment
+from domain.bridge.attachment import BridgeAttachment, ipam_section
 from domain.bridge.conf import NAMED_AFTER_CONTAINER, refuse_contradictions
-from domain.bridge.ipam_section import ipam_section
-from domain.bridge.names import alias, host_name
+from domain.bridge.marks import alias, host_name
 from domain.bridge.plan import (
     bridge_plan,
     container_plan,

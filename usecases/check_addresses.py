@@ -12,7 +12,6 @@ from domain.cni.errors import INTERNAL, CniError
 from domain.workload.identity import identify
 from ports.datastore import BlockKey, HandleKey, IPPools
 from usecases.calls.node_name import node_name
-from usecases.calls.previous_result import previous_result
 from usecases.ipam.locate_block import BlockLocator
 from usecases.ipam.work import Work
 
@@ -30,7 +29,7 @@ def check_addresses(call: Call, runtime: Runtime) -> None:
     """Silent when all is well; CniError naming each fault otherwise."""
     if not call.netconf.prev_result:
         return
-    previous = previous_result(call)
+    previous = call.previous_result()
     identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
     checking = _Checking(Work.on(runtime, call.deadline), call.netconf.name, identity)
     faults = checking.faults([ip.address.address for ip in previous.ips])

@@ -10,7 +10,7 @@ Invariant: nothing is changed.
 from __future__ import annotations
 
 from domain.bridge.addressing import MAIN_TABLE, gateways, is_default
-from domain.bridge.names import alias
+from domain.bridge.marks import alias
 from domain.bridge.plan import gateway_device
 from domain.cni.result import parse_result
 from domain.linux.link import PortVlan

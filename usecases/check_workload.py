@@ -11,15 +11,13 @@ from __future__ import annotations
 from domain.cni.errors import INTERNAL, CniError
 from domain.ipam.address import V4, V6, Address, Cidr
 from domain.value import Value
-from domain.workload.host_local import DEFAULT_ROUTES, HOST_LOCAL, pod_routes
+from domain.workload.host_local import DEFAULT_ROUTES, HOST_LOCAL, pod_routes, text_for_release
 from domain.workload.identity import KUBERNETES, identify
 from ports.dataplane import Seen
 from ports.errors import Refused
 from ports.ipam_plugin import IpamCall
 from usecases.calls.cluster_ready import CLUSTER, require_ready
-from usecases.calls.ipam_text import text_for_release
 from usecases.calls.node_name import node_name, require_nodename_file
-from usecases.calls.previous_result import previous_result
 from usecases.calls.safeguards import refuse_own_namespace
 from usecases.pods.find_endpoint import endpoints_like, matching
 
@@ -43,7 +41,7 @@ def check_workload(call: Call, runtime: Runtime) -> None:
     """Silent when healthy; CniError naming each fault otherwise. Without `prevResult` there is nothing to compare."""
     if not call.netconf.prev_result:
         return
-    previous = previous_result(call)
+    previous = call.previous_result()
     require_nodename_file(call.netconf, runtime.node)
     refuse_own_namespace(call.request, runtime)
     identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))

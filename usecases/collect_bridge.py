@@ -10,7 +10,7 @@ failures are told together. Without a list of valid attachments nothing is done.
 from __future__ import annotations
 
 from domain.bridge.conf import AttachmentId
-from domain.bridge.names import attachment_of
+from domain.bridge.marks import attachment_of
 from domain.cni.errors import INTERNAL, CniError
 from domain.json_text import dumps, parse
 from domain.linux.steps import HOST, Device

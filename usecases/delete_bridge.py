@@ -10,7 +10,7 @@ repeated DEL. DEL of what never was succeeds (cases B04, K01).
 from __future__ import annotations
 
 from domain.bridge.conf import NFTABLES
-from domain.bridge.names import alias, host_name
+from domain.bridge.marks import alias, host_name
 from domain.cni.errors import CniError
 from domain.cni.result import Result, parse_result
 from domain.linux.steps import HOST, POD, Device

@@ -16,12 +16,11 @@ from ports.errors import Damaged, Missing, PortError, Unavailable
 from usecases.calls.cluster_ready import cluster_and, require_ready
 from usecases.calls.effects import disconnect
 from usecases.calls.former_ipam import OWN_IPAM, release_by_plugin, release_others
-from usecases.calls.nameless import names_fault, was_never_ours
 from usecases.calls.node_name import node_name, require_nodename_file
 from usecases.calls.removal import FIRST_ANSWER, attempt, with_settings_of_add
 from usecases.calls.safeguards import lock_container, refuse_own_namespace
 from usecases.ipam.sound_records import tell_damaged
-from usecases.pods.find_endpoint import endpoint_key, endpoints_like, matching
+from usecases.pods.find_endpoint import endpoint_key, endpoints_like, matching, names_fault, was_never_ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

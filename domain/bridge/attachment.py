@@ -1,7 +1,8 @@
 """The record of one attachment: what an ADD made on the host, as a value and as the JSON text of a small file.
 
 Invariant: `read_attachment` gives back what `attachment_text` wrote; what it cannot read is None, never an error,
-because cleaning up must go on.
+because cleaning up must go on. `with_ipam_section` gives a text that section and no other, and leaves the rest as it
+was.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from domain.value import Value
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.cni.json_fields import Fields
+    from domain.json_text import Json
+
+_IPAM = "ipam"
 
 
 class BridgeAttachment(Value):
@@ -85,3 +89,23 @@ def read_attachment(written: str) -> BridgeAttachment | None:
         return BridgeAttachment(**{"addresses": addresses, "bridge": "", "host_name": "", **found})
     except (JsonError, WrongType, KeyError, ValueError):
         return None
+
+
+def ipam_section(netconf_text: str) -> str:
+    """The `ipam` section of a configuration as text, to be given to the IPAM plugin later; "" without one."""
+    document = _document(netconf_text)
+    section = next((value for key, value in document.items() if key.lower() == _IPAM), None)
+    return dumps(section) if isinstance(section, dict) else ""
+
+
+def with_ipam_section(netconf_text: str, section: str) -> str:
+    kept = {key: value for key, value in _document(netconf_text).items() if key.lower() != _IPAM}
+    return dumps({**kept, _IPAM: parse(section)})
+
+
+def _document(text: str) -> dict[str, Json]:
+    try:
+        document = parse(text)
+    except JsonError:
+        return {}
+    return document if isinstance(document, dict) else {}

@@ -10,12 +10,13 @@ Invariant: a configuration without placeholders is passed on to the letter, and 
 from __future__ import annotations
 
 from domain.ipam.address import V4, V6, Cidr
-from domain.json_text import dumps, parse
+from domain.json_text import JsonError, dumps, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from domain.cni.netconf import NetConf
     from domain.json_text import Json
 
 HOST_LOCAL = "host-local"
@@ -48,9 +49,17 @@ def text_for_assignment(text: str, node: str = "", pod_cidrs: Iterable[str] = ()
     return _replaced(text, document, holders, _ranges(node, pod_cidrs)) if holders else text
 
 
-def text_for_release(text: str) -> str:
-    """The configuration with placeholders replaced by all there is. Odd shapes are left to the plugin to refuse."""
-    document = parse(text)
+def text_for_release(netconf: NetConf, text: str) -> str:
+    """What an IPAM plugin is given on its stdin when it is to release: without what only the cluster could answer.
+
+    Placeholders are replaced by all there is. Odd shapes, and another plugin's configuration, stay as they are.
+    """
+    if netconf.ipam.type != HOST_LOCAL:
+        return text
+    try:
+        document = parse(text)
+    except JsonError:
+        return text
     holders = [holder for holder in _holders(document, strict=False) if _placeholder(holder)]
     return _replaced(text, document, holders, _EVERYTHING)
 

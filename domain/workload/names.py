@@ -1,10 +1,14 @@
-"""Names of WorkloadEndpoints: an identity as one text, and back (spec: cni-plugin 3).
+"""What follows from an identity by name: its WorkloadEndpoint, there and back, and its device on the host.
 
 A name has four segments joined by `-`, and each `-` inside a segment is doubled. A prefix (what is known of an
 identity, plus a trailing `-`) finds all endpoints of a workload, but a text prefix also finds strangers, so every
 find is checked with `name_matches`.
 
-Invariant: `split_name(full_name(identity))` gives the identity's segments.
+Felix recognises its devices by prefix, and derives a Kubernetes pod's device name itself, so both must be exactly the
+original's.
+
+Invariant: `split_name(full_name(identity))` gives the identity's segments; the device's name depends on the identity
+and the configured prefix alone.
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ from __future__ import annotations
 from domain.workload.identity import CNI, KUBERNETES, LIBNETWORK, Identity
 
 SEGMENTS = 4
+DEFAULT_PREFIX = "cali"
+_SUFFIX_LENGTH = 11
 
 
 class InvalidField(ValueError):
@@ -133,3 +139,15 @@ def parse_name(name: str) -> Identity:
     if orchestrator == LIBNETWORK:
         return identity
     return identity.replace(workload=third)
+
+
+def host_interface_name(identity: Identity, felix_prefixes: str = "") -> str:
+    """`felix_prefixes` is the text of FELIX_INTERFACEPREFIX: its first comma item counts, for Kubernetes only."""
+    if identity.orchestrator != KUBERNETES:
+        return DEFAULT_PREFIX + identity.container_id[:_SUFFIX_LENGTH]
+    # Only pods need it, and `hashlib` would load OpenSSL for the same digest.
+    from _sha1 import sha1  # type: ignore[import-not-found]  # CPython's own C module, unknown to typeshed
+
+    named = f"{identity.namespace}.{identity.pod}".encode("utf-8", "surrogateescape")
+    digest: str = sha1(named).hexdigest()  # a name, not a secret
+    return (felix_prefixes.partition(",")[0] or DEFAULT_PREFIX) + digest[:_SUFFIX_LENGTH]

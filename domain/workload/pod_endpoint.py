@@ -22,21 +22,22 @@ from domain.workload.annotations import (
     floating_nats,
     parse_prefix,
 )
-from domain.workload.endpoint import WorkloadEndpoint
+from domain.workload.endpoint import Port, WorkloadEndpoint
 from domain.workload.identity import KUBERNETES, Identity
-from domain.workload.interface import DEFAULT_PREFIX, host_interface_name
-from domain.workload.names import full_name
-from domain.workload.pod_ports import endpoint_ports
+from domain.workload.names import DEFAULT_PREFIX, full_name, host_interface_name
 from domain.workload.qos import qos_controls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from domain.ipam.address import Cidr
     from domain.workload.endpoint import Nat
-    from domain.workload.pod import Pod
+    from domain.workload.pod import ContainerPort, Pod
 
 ENDPOINT = "eth0"  # whatever the interface is really called
 _LONGEST_LABEL = 63
+_PROTOCOLS = {"": "TCP", "TCP": "TCP", "UDP": "UDP", "SCTP": "SCTP"}
 _FINISHED_PHASES = frozenset({"Failed", "Succeeded", "Completed"})
 
 
@@ -106,6 +107,20 @@ def endpoint_profiles(pod: Pod) -> tuple[str, ...]:
     """`kns.<namespace>`, then `ksa.<namespace>.<account>` if the pod has an account (K8S-038)."""
     profiles = (f"kns.{pod.namespace}",)
     return (*profiles, f"ksa.{pod.namespace}.{pod.service_account}") if pod.service_account else profiles
+
+
+def endpoint_ports(declared: Iterable[ContainerPort]) -> tuple[Port, ...]:
+    """Those that a policy can name, or that the host forwards, in the order declared.
+
+    Other protocols are left out, as no policy could match them.
+    """
+    return tuple(
+        [
+            Port(port.name, _PROTOCOLS[port.protocol], port.port, port.host_port, port.host_ip)
+            for port in declared
+            if port.port and (port.name or port.host_port) and port.protocol in _PROTOCOLS
+        ]
+    )
 
 
 def _is_finished(pod: Pod) -> bool:

@@ -1,14 +1,14 @@
-"""Limits on a pod's traffic, from its annotations to the endpoint's `qosControls` (spec: cni-plugin 5.2).
+"""Limits on a pod's traffic, from its annotations to the endpoint's `qosControls`.
 
 A limit that cannot be read or kept never stops a pod: it is brought within bounds or dropped, and a warning says so.
 
-Invariant: every number in the result lies within its bounds, and no limit is there without the one that it refines.
+Invariant: every number in the result lies within its bounds, and no limit is there without the one that it refines. A
+quantity (`10M`, `1.5Gi`, `2e3`) is exact, rounded up to a whole number; no text makes it take long or hold much memory.
 """
 
 from __future__ import annotations
 
 from domain.json_text import dumps
-from domain.workload.quantity import parse_quantity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +34,11 @@ _DSCP_NAMES = frozenset(
     ["DF", "EF", *[f"AF{klass}{drop}" for klass in range(1, 5) for drop in range(1, 4)], *[f"CS{n}" for n in range(7)]]
 )
 _DSCP_END = 64
+_DIGITS = "0123456789"
+_LONGEST = 64  # of a number; nobody means more, and the arithmetic is exact
+_SUFFIXES = {"n": (-9, 0), "u": (-6, 0), "m": (-3, 0), "": (0, 0)}
+_SUFFIXES |= {letter: (3 * step, 0) for step, letter in enumerate("kMGTPE", 1)}
+_SUFFIXES |= {letter + "i": (0, 10 * step) for step, letter in enumerate("KMGTPE", 1)}
 
 
 def qos_controls(annotations: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
@@ -102,3 +107,30 @@ def _dscp(raw: str, warnings: list[str]) -> int | str | None:
     if raw:
         warnings.append(f"{_CALICO}dscp is not followed: {raw} is neither 0 to 63 nor a standard name")
     return None
+
+
+def parse_quantity(text: str) -> int:
+    """The whole number at or above a quantity. ValueError for what is none, and for absurdly long ones."""
+    unsigned = text[1:] if text[:1] in {"+", "-"} else text
+    number = unsigned[: len(unsigned) - len(unsigned.lstrip(_DIGITS + "."))]
+    whole, _, fraction = number.partition(".")
+    scale = _scale(unsigned[len(number) :])
+    if scale is None or "." in fraction or not 0 < len(whole + fraction) <= _LONGEST:
+        raise ValueError(f"no Kubernetes quantity: {text}")
+    tens = scale[0] - len(fraction)
+    count: int = int(whole + fraction) * 10 ** max(tens, 0) << scale[1]
+    if text.startswith("-"):
+        count = -count
+    divisor: int = 10 ** max(-tens, 0)
+    return -(-count // divisor)
+
+
+def _scale(suffix: str) -> tuple[int, int] | None:
+    """The powers of ten and of two that a suffix stands for; an exponent has at most three digits."""
+    if suffix in _SUFFIXES:
+        return _SUFFIXES[suffix]
+    power = suffix[1:]
+    digits = power[1:] if power[:1] in {"+", "-"} else power
+    if suffix[0] not in "eE" or not 0 < len(digits) <= 3 or digits.strip(_DIGITS):
+        return None
+    return int(power), 0

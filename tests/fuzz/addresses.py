@@ -19,7 +19,7 @@ from domain.workload.identity import Identity
 from domain.workload.kubevirt import machines_named_by
 from domain.workload.mesos import mesos_endpoint_labels, sanitise_label
 from domain.workload.names import full_name, parse_name, split_name
-from domain.workload.quantity import parse_quantity
+from domain.workload.qos import parse_quantity
 from domain.workload.selector import SelectorError, parse_selector, selects
 from fuzz.target import Allowed, Target, attempt, octets_of, require, text_of
 

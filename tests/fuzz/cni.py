@@ -13,8 +13,7 @@ from domain.bridge.attachment import attachment_text, read_attachment
 from domain.bridge.conf import read_bridge_conf, refuse_contradictions
 from domain.bridge.host_local import read_host_local_conf
 from domain.cni.errors import CniError, error_text
-from domain.cni.installed import plugin_document
-from domain.cni.netconf import parse_netconf, read_netconf
+from domain.cni.netconf import IpamSettings, NetConf, parse_netconf, read_netconf
 from domain.cni.request import (
     check_address_args,
     check_command,
@@ -34,6 +33,7 @@ from domain.workload.host_local import needs_pod_cidrs, pod_routes, text_for_ass
 from domain.workload.pool_text import with_pools
 from fuzz.target import Allowed, Finding, Target, attempt, octets_of, one_in, require, text_of
 from ports.errors import Refused
+from usecases.calls.lost_settings import plugin_document
 from usecases.host_local import read_dns
 
 _CODES = {*range(1, 12), *range(50, 52), *range(100, 1000)}  # the specification's, and those that plugins may define
@@ -78,6 +78,9 @@ def _bridge(octets: bytes) -> None:
                 require(all(0 < vlan < 4095 for vlan in conf.vlans), "a VLAN that is none", conf.vlans)
 
 
+HOST_LOCAL = NetConf(ipam=IpamSettings(type="host-local"))
+
+
 def _host_local(octets: bytes) -> None:
     text = text_of(octets)
     conf = _refused(lambda: read_host_local_conf(text, None))
@@ -90,7 +93,7 @@ def _host_local(octets: bytes) -> None:
     for read in (
         needs_pod_cidrs,
         lambda found: text_for_assignment(found, "n", ("10.0.0.0/24", "fd00::/64")),
-        text_for_release,
+        lambda found: text_for_release(HOST_LOCAL, found),
         pod_routes,
     ):
         with Allowed(ValueError):

@@ -9,7 +9,7 @@ Invariant: only the IPAM plugin that gave the addresses is asked, as far as that
 
 from __future__ import annotations
 
-from domain.bridge.ipam_section import ipam_section, with_ipam_section
+from domain.bridge.attachment import ipam_section, with_ipam_section
 from domain.cni.errors import CniError
 from domain.cni.plugin_conf import Delegate
 from domain.json_text import JsonError, dumps

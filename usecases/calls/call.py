@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from domain.cni.netconf import NetConf
     from domain.cni.plugin_conf import PluginConf
     from domain.cni.request import CniArgs, Request
+    from domain.cni.result import Result
     from ports.deadline import Deadline
     from ports.firewall import RuleOwner
 
@@ -31,6 +32,22 @@ class Call(PluginCall):
     """Of one of Calico's plugins."""
 
     netconf: NetConf
+
+    def previous_result(self) -> Result:
+        """What an earlier ADD has answered, as the runtime says: for a CHECK to compare with.
+
+        CniError 7 if `prevResult` cannot be read, or has no address.
+        """
+        from domain.cni.errors import INVALID_CONFIG, CniError
+        from domain.cni.result import parse_result
+
+        try:
+            previous = parse_result(self.netconf.prev_result, self.netconf.cni_version)
+        except CniError as error:
+            raise CniError(INVALID_CONFIG, f"prevResult cannot be read: {error}") from error
+        if not previous.ips:
+            raise CniError(INVALID_CONFIG, "prevResult has no ips to compare with")
+        return previous
 
 
 class BridgeCall(PluginCall):

@@ -9,11 +9,10 @@ Invariant: nothing is released that does not bear this container's ID.
 from __future__ import annotations
 
 from domain.json_text import dumps
-from domain.workload.host_local import HOST_LOCAL
+from domain.workload.host_local import HOST_LOCAL, text_for_release
 from ports.datastore import HandleKey
 from ports.errors import Damaged, PortError, Unauthorized
 from ports.ipam_plugin import IpamCall
-from usecases.calls.ipam_text import text_for_release
 from usecases.ipam.sound_records import tell_damaged
 
 TYPE_CHECKING = False

@@ -9,13 +9,13 @@ Invariant: a setting that the call has is not replaced, unless it is the path of
 from __future__ import annotations
 
 from domain.cni.errors import CniError
-from domain.cni.installed import plugin_document
 from domain.cni.netconf import NetConf, read_netconf
-from domain.json_text import dumps
+from domain.json_text import JsonError, dumps, parse
 from domain.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from domain.json_text import Json
     from ports.former import Installed
     from ports.node import Node
     from ports.runtime import Runtime
@@ -70,6 +70,24 @@ def ipam_of_add(call: Call, runtime: Runtime) -> FoundSettings | None:
             except CniError:
                 continue
             return FoundSettings(call.netconf.replace(ipam=ipam), path, dumps(document))
+    return None
+
+
+def plugin_document(text: str, network: str, plugin: str) -> dict[str, Json] | None:
+    """The network's configuration of that plugin, as a runtime would give it, from a file that has it by itself (conf)
+    or in a list (conflist); None if the text has none, or is none.
+    """
+    try:
+        document = parse(text)
+    except JsonError:
+        return None
+    if not isinstance(document, dict) or document.get("name") != network:
+        return None
+    plugins = document.get("plugins")
+    shared: dict[str, Json] = {member: document[member] for member in ("cniVersion", "name") if member in document}
+    for one in plugins if isinstance(plugins, list) else [document]:
+        if isinstance(one, dict) and one.get("type") == plugin:
+            return {**one, **shared}
     return None
 
 

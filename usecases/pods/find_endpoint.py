@@ -2,6 +2,10 @@
 
 ADD adopts it, CHECK compares with it and DEL deletes it: all three look in this one way, so none leaves behind what
 another made.
+
+Of a container whose names no record can have nothing is stored, since no ADD of it can have succeeded. The node's name
+is the exception. It comes from this machine's settings, which may have been other ones at ADD; what goes by the
+container alone, the device and the addresses, is still taken back then.
 """
 
 from __future__ import annotations
@@ -15,6 +19,9 @@ if TYPE_CHECKING:
     from domain.workload.endpoint import WorkloadEndpoint
     from domain.workload.identity import Identity
     from ports.datastore import Stored
+    from ports.log import Log
+
+_ANY_NODE = "node"
 
 
 def endpoints_like(identity: Identity) -> WorkloadEndpoints:
@@ -60,3 +67,22 @@ def _require_storable(identity: Identity) -> None:
 
 def is_storable(text: str) -> bool:
     return "/" not in text and "\0" not in text and not any("\ud800" <= one <= "\udfff" for one in text)
+
+
+def names_fault(identity: Identity) -> CniError | None:
+    """Why the identity can have no endpoint, None if it can."""
+    try:
+        endpoint_name(identity)
+    except CniError as error:
+        return error
+    return None
+
+
+def was_never_ours(identity: Identity, log: Log) -> bool:
+    """Whether there is nothing to delete since no ADD can have succeeded, whatever this machine was called."""
+    fault: object = names_fault(identity.replace(node=_ANY_NODE))
+    if fault is None and not is_storable(identity.namespace):
+        fault = f"namespace {identity.namespace!a}"
+    if fault is not None:
+        log.warning("Nothing to delete: no ADD can have succeeded with these names", fault=fault)
+    return fault is not None

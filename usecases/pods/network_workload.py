@@ -11,8 +11,8 @@ from domain.workload.attachment import Attachment
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.endpoint_rules import check_endpoint, with_forced_labels
 from domain.workload.host_local import DEFAULT_ROUTES
-from domain.workload.interface import host_interface_name
 from domain.workload.mesos import mesos_endpoint_labels
+from domain.workload.names import host_interface_name
 from ports.datastore import WorkloadEndpointKey
 from ports.ipam_plugin import IpamCall
 from usecases.calls.effects import ask_ipam, connect_device

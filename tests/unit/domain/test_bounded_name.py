@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.bounded_name import bounded_name
-from domain.bridge import marks, names
+from domain.bridge import marks
 from domain.bridge.conf import AttachmentId
 
 
@@ -30,7 +30,7 @@ def test_every_mark_of_a_long_container_fits_and_is_its_own() -> None:
     """The kernel's, nftables' and iptables' limits."""
     one, other = [AttachmentId("c" * 5000 + tail, "eth0") for tail in "ab"]
     for mark, longest in (
-        (lambda owner: names.alias("net1", owner), 255),
+        (lambda owner: marks.alias("net1", owner), 255),
         (marks.guard_chain, 251),
         (marks.guard_comment, 128),
         (lambda owner: marks.rule_comment("net1", owner), 128),
@@ -39,4 +39,4 @@ def test_every_mark_of_a_long_container_fits_and_is_its_own() -> None:
     ):
         assert size(mark(one)) <= longest
         assert mark(one) != mark(other)
-    assert names.attachment_of("net1", names.alias("net1", one)) is None
+    assert marks.attachment_of("net1", marks.alias("net1", one)) is None

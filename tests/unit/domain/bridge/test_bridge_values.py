@@ -7,8 +7,18 @@ import pytest
 from domain.bridge.addressing import complete, first_gateway, gateways
 from domain.bridge.attachment import BridgeAttachment, attachment_text, read_attachment
 from domain.bridge.conf import AttachmentId, read_bridge_conf
-from domain.bridge.marks import chain, chain_comment, guard_chain, guard_comment, network_mark, owner_mark, rule_comment
-from domain.bridge.names import alias, attachment_of, host_name
+from domain.bridge.marks import (
+    alias,
+    attachment_of,
+    chain,
+    chain_comment,
+    guard_chain,
+    guard_comment,
+    host_name,
+    network_mark,
+    owner_mark,
+    rule_comment,
+)
 from domain.bridge.plan import (
     bridge_plan,
     container_plan,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from domain.bridge.ipam_section import ipam_section, with_ipam_section
+from domain.bridge.attachment import ipam_section, with_ipam_section
 
 
 def test_the_section_is_found_whatever_its_keys_case_is() -> None:

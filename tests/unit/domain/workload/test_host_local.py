@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from domain.cni.netconf import IpamSettings, NetConf
 from domain.ipam.address import Cidr
 from domain.workload.host_local import (
     DEFAULT_ROUTES,
@@ -16,6 +17,7 @@ from domain.workload.host_local import (
     text_for_release,
 )
 
+HOST_LOCAL = NetConf(ipam=IpamSettings(type="host-local"))
 GOLDEN = Path(__file__).parents[3] / "golden"
 NOT_A_LIST = "failed to parse host-local IPAM routes section; expecting list, not: "
 DUAL = ("10.10.0.0/24", "dead:beef::/96")
@@ -68,7 +70,7 @@ def test_ranges_are_filled_by_their_version_and_keep_their_other_members():
 def test_a_configuration_without_placeholder_stays_to_the_letter():
     text = '{ "ipam": {"subnet": "10.0.0.0/8",  "ranges": []} }'
     assert text_for_assignment(text) is text
-    assert text_for_release(text) is text
+    assert text_for_release(HOST_LOCAL, text) is text
 
 
 @pytest.mark.parametrize(
@@ -108,7 +110,7 @@ def test_a_node_that_cannot_fill_a_placeholder_is_named(ipam, pod_cidrs, text):
 def test_a_wrong_shape_is_refused_on_add_and_left_to_the_plugin_on_del(document, text):
     assert refusal(text_for_assignment, json.dumps(document)) == text
     assert refusal(needs_pod_cidrs, json.dumps(document)) == text
-    assert text_for_release(json.dumps(document)) == json.dumps(document)
+    assert text_for_release(HOST_LOCAL, json.dumps(document)) == json.dumps(document)
 
 
 def test_a_release_needs_nobody_to_fill_the_placeholders():
@@ -116,7 +118,7 @@ def test_a_release_needs_nobody_to_fill_the_placeholders():
     ranges = [[{"subnet": "usePodCidr", "x": 1}], [{"subnet": "USEPODCIDRIPV6"}], [7]]
     text = conf(subnet="usePodCidr", ranges=ranges)
     filled = [[{"subnet": "0.0.0.0/0", "x": 1}], [{"subnet": "::/0"}], [7]]
-    assert json.loads(text_for_release(text)) == json.loads(conf(subnet="0.0.0.0/0", ranges=filled))
+    assert json.loads(text_for_release(HOST_LOCAL, text)) == json.loads(conf(subnet="0.0.0.0/0", ranges=filled))
 
 
 ROUTES = [

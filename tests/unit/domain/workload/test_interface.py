@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from domain.workload.identity import Identity
-from domain.workload.interface import host_interface_name
+from domain.workload.names import host_interface_name
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from domain.workload.endpoint import Port
 from domain.workload.pod import ContainerPort
-from domain.workload.pod_ports import endpoint_ports
+from domain.workload.pod_endpoint import endpoint_ports
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from domain.cni.netconf import IpamSettings, NetConf
-from usecases.calls.ipam_text import text_for_release
+from domain.workload.host_local import text_for_release
 
 HOST_LOCAL = NetConf(ipam=IpamSettings(type="host-local"))
 
