@@ -14,12 +14,8 @@ from abc import ABC, abstractmethod
 
 from domain.cluster import ClusterInformation, Node
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import Affinity, Owner
-from domain.ipam.block import Block
-from domain.ipam.config import AllocationConfig, IPAMConfiguration
-from domain.ipam.handle import Handle
-from domain.ipam.pools import Pool
-from domain.ipam.reservations import Reservation
+from domain.ipam.block import Affinity, Block, Handle, Owner
+from domain.ipam.pools import AllocationConfig, IPAMConfiguration, Pool, Reservation
 from domain.value import Value
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.profiles import Profile

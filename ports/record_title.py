@@ -7,7 +7,7 @@ Invariant: no name of a class of ours is in it.
 
 from __future__ import annotations
 
-from domain.ipam.affinity import HOST
+from domain.ipam.block import HOST
 from ports.datastore import AffinityKey, AllocationConfigKey, BlockKey, HandleKey, Key, WorkloadEndpointKey
 
 TYPE_CHECKING = False

@@ -12,12 +12,8 @@ from hypothesis import strategies as st
 
 from domain.cluster import ClusterInformation, Node
 from domain.ipam.address import BITS, V4, V6, Address, Cidr
-from domain.ipam.affinity import Affinity, Owner
-from domain.ipam.block import Attribute, Block
-from domain.ipam.config import AllocationConfig, IPAMConfiguration
-from domain.ipam.handle import Handle
-from domain.ipam.pools import Pool
-from domain.ipam.reservations import Reservation
+from domain.ipam.block import Affinity, Attribute, Block, Handle, Owner
+from domain.ipam.pools import AllocationConfig, IPAMConfiguration, Pool, Reservation
 from domain.json_text import dumps
 from domain.moment import go_string, rfc3339
 from domain.resource import Metadata

@@ -16,9 +16,8 @@ from usecases.calls.cluster_ready import CLUSTER, pass_gates, require_ready
 from usecases.calls.mtu import device_mtu
 from usecases.calls.node_name import node_name, require_nodename_file
 from usecases.calls.safeguards import lock_container, refuse_own_namespace
-from usecases.ipam.guarded_write import LEAVE, guarded_write
 from usecases.ipam.sound_records import fetch_sound
-from usecases.ipam.work import Work
+from usecases.ipam.work import LEAVE, Work, guarded_write
 from usecases.pods.find_endpoint import endpoint_key, endpoints_like, matching
 from usecases.pods.network_workload import Networking
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from ports.runtime import Runtime
     from usecases.calls.call import Call
     from usecases.calls.undo import Undo
-    from usecases.ipam.guarded_write import Leave
+    from usecases.ipam.work import Leave
 
 DEVICE_TYPES = ("", "veth", "netkit")
 MOST_QUEUES = 4096

@@ -9,7 +9,7 @@ from domain.cni.errors import INTERNAL, CniError
 from domain.cni.netconf import BOTH_OFF
 from domain.cni.result import Result, ResultIp, ResultRoute
 from domain.ipam.address import V4, V6, Cidr
-from domain.ipam.affinity import HOST, Owner
+from domain.ipam.block import HOST, Owner
 from domain.ipam.errors import IpamError, StillContended
 from domain.ipam.request import AssignRequest
 from domain.moment import go_string
@@ -19,10 +19,8 @@ from ports.errors import Conflict, PortError, Unavailable
 from usecases.calls.node_name import node_name
 from usecases.calls.safeguards import host_lock, refuse_own_namespace
 from usecases.ipam.allocation_terms import read_ahead
-from usecases.ipam.assign_specific import assign_specific
 from usecases.ipam.auto_assign import auto_assign
 from usecases.ipam.free_addresses import free_unfinished
-from usecases.ipam.upgrade_host import upgrade_host
 from usecases.ipam.work import MAX_TRIES, Work
 from usecases.pods.find_endpoint import endpoint_name
 
@@ -141,6 +139,8 @@ class _Assignment:
         """New addresses: the one that is asked for, or one of each IP version that is wanted."""
         call, runtime, work = self._call, self._runtime, self._work
         if call.args.ip is not None:
+            from usecases.ipam.assign_specific import assign_specific, upgrade_host  # few calls ask for an address
+
             with host_lock(call, runtime):
                 upgrade_host(work, runtime.node, request.owner)
                 taken = assign_specific(work, request, call.args.ip, self._undo)

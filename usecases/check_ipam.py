@@ -5,10 +5,10 @@ Invariant: nothing is written.
 
 from __future__ import annotations
 
-from domain.ipam.affinity import HOST, VIRTUAL, Owner
 from domain.ipam.audit import audit
-from domain.ipam.config import AllocationConfig
+from domain.ipam.block import HOST, VIRTUAL, Owner
 from domain.ipam.inventory import Claim, Damaged, Finding, Inventory, Unreadable
+from domain.ipam.pools import AllocationConfig
 from domain.value import Value
 from ports.datastore import (
     Affinities,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from domain.ipam.address import Address
-    from domain.ipam.affinity import Affinity
+    from domain.ipam.block import Affinity
     from ports.cluster import Cluster
     from ports.datastore import BadText, Key, Stored
     from usecases.ipam.work import Work

@@ -13,9 +13,8 @@ from __future__ import annotations
 from domain.ipam.audit import UNREADABLE
 from domain.ipam.audit_addresses import LONGEST_CALL
 from domain.ipam.audit_blocks import VANISHED
-from domain.ipam.errors import IpamError
+from domain.ipam.errors import IpamError, StaleRequest
 from domain.ipam.inventory import LEAK, Finding
-from domain.ipam.stale import StaleRequest
 from domain.moment import SECOND
 from domain.value import Value
 from ports.errors import Expired, PortError, Unavailable

@@ -9,7 +9,7 @@ which only damaged records tell.
 
 from __future__ import annotations
 
-from domain.ipam.affinity import HOST, Owner
+from domain.ipam.block import HOST, Owner
 from domain.workload.identity import KUBERNETES, identify
 from ports.datastore import AllocationConfigKey, HandleKey, IPPools, NodeKey
 from ports.errors import Damaged
@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
-    from domain.ipam.handle import Handle
+    from domain.ipam.block import Handle
     from domain.workload.identity import Identity
     from ports.datastore import Need, Stored
     from ports.runtime import Runtime

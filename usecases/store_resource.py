@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from domain.cluster import ClusterInformation, Node
 from domain.ipam.address import Cidr
-from domain.ipam.config import IPAMConfiguration
 from domain.ipam.pool_rules import check_pool, check_pool_among, check_pool_change
-from domain.ipam.pools import Pool
-from domain.ipam.reservations import Reservation
+from domain.ipam.pools import IPAMConfiguration, Pool, Reservation
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.endpoint_rules import check_endpoint, require_subdomain, with_forced_labels
 from domain.workload.names import InvalidField

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from adapters.kubernetes.answers import Reply
     from adapters.kubernetes.api import Api
     from adapters.kubernetes.objects import Found, Object
-    from domain.ipam.affinity import Owner
+    from domain.ipam.block import Owner
     from domain.json_text import Json
     from ports.clock import Clock
     from ports.datastore import Need, Revision, Stored

@@ -33,7 +33,7 @@ from adapters.records.resources import (
     encode_reservation,
 )
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import HOST, VIRTUAL, Owner
+from domain.ipam.block import HOST, VIRTUAL, Owner
 from domain.ipam.pools import BLOCK_SIZES
 from ports.datastore import (
     Affinities,

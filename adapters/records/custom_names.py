@@ -35,7 +35,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from domain.ipam.affinity import Owner
+    from domain.ipam.block import Owner
     from ports.datastore import Need
 
 V1 = "crd.projectcalico.org/v1"

@@ -45,8 +45,8 @@ from adapters.records.resources import (
     reservation_spec,
 )
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import HOST, Owner
-from domain.ipam.config import AllocationConfig
+from domain.ipam.block import HOST, Owner
+from domain.ipam.pools import AllocationConfig
 from domain.json_text import dumps, parse
 from domain.resource import NO_LABELS
 from ports.datastore import (
@@ -66,10 +66,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from domain.ipam.affinity import Affinity
-    from domain.ipam.block import Block
-    from domain.ipam.config import IPAMConfiguration
-    from domain.ipam.handle import Handle
+    from domain.ipam.block import Affinity, Block, Handle
+    from domain.ipam.pools import IPAMConfiguration
     from domain.json_text import Json
     from domain.resource import Metadata
     from ports.datastore import Key, Revision

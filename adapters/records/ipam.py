@@ -16,10 +16,8 @@ from __future__ import annotations
 from adapters.records.members import Fault, Members, expect, labels_text, object_text
 from adapters.records.resources import encode_resource, open_resource
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import Affinity
-from domain.ipam.block import Attribute, Block
-from domain.ipam.config import AllocationConfig, IPAMConfiguration
-from domain.ipam.handle import Handle
+from domain.ipam.block import Affinity, Attribute, Block, Handle
+from domain.ipam.pools import AllocationConfig, IPAMConfiguration
 from domain.json_text import dumps
 
 TYPE_CHECKING = False

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from adapters.records.members import Members, labels_text, object_text, texts_text
 from domain.cluster import ClusterInformation, Node
-from domain.ipam.pools import Pool
-from domain.ipam.reservations import Reservation
+from domain.ipam.pools import Pool, Reservation
 from domain.json_text import dumps, parse
 from domain.resource import Metadata
 

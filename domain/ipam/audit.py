@@ -1,4 +1,4 @@
-"""Find what is inconsistent, left over or leaked in the records of IPAM, and say who has it and what to do (case F06).
+"""Find what is inconsistent, left over or leaked in the records of IPAM, and say who has it and what to do.
 
 Pure: it sees an inventory and changes nothing. Whether a finding is left over or merely in the making, when calls are
 at work, shows only in a second look (usecases/collect_ipam.py).
@@ -8,11 +8,11 @@ Invariant: a datastore in which every call came to its end, or its leavings were
 
 from __future__ import annotations
 
-from domain.ipam.audit_addresses import address_findings
+from domain.ipam.audit_addresses import Holders, address_findings
 from domain.ipam.audit_blocks import block_findings
 from domain.ipam.audit_handles import handle_findings
-from domain.ipam.audit_host import host_findings
 from domain.ipam.inventory import COLLECT, INFO, LEAK, PROBLEM, Finding
+from domain.ipam.pools import pool_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from domain.ipam.inventory import Inventory
 
+
 UNREADABLE, SETTINGS = "record-unreadable", "settings-differ"
+IN_USE = "address-free-but-in-use-on-host"
 _RESTORE = "restore it from a backup, or delete it (`tortie delete` can) and write it anew if anybody needs it"
 _SET = "give the settings anew with `tortie ipam configure`, which sets it aside, with a copy in a file"
 _REBUILT = (
@@ -38,7 +40,7 @@ def audit(inventory: Inventory) -> tuple[Finding, ...]:
         *handle_findings(inventory),
         *block_findings(inventory),
         *address_findings(inventory),
-        *host_findings(inventory),
+        *_host_routes(inventory),
         *_settings(inventory),
     ]
     return tuple(sorted(found, key=_place))
@@ -89,3 +91,22 @@ def _settings(inventory: Inventory) -> Iterator[Finding]:
         reason = f"the resource IPAMConfiguration and what allocation goes by differ in {words}"
         advice = "set them with `tortie ipam configure`, which writes both"
         yield Finding(SETTINGS, "IPAMConfiguration(default)", reason, advice, level=INFO)
+
+
+def _host_routes(inventory: Inventory) -> Iterator[Finding]:
+    """Addresses without a holder that this very machine routes to an interface.
+
+    They are in use all the same: the holder was released, and not taken off the network. Allocation passes them over on
+    this machine, and gives them out on others.
+    """
+    holders = Holders(inventory.blocks)
+    for address, interface in inventory.host_routes:
+        found = holders.of(address)
+        if found is None and pool_of(inventory.pools, address) is None:
+            continue  # none of ours
+        if any(address in cidr for cidr in inventory.unreadable.blocks):
+            continue
+        if found is None or found[2] is None or found[2].released_at:
+            reason = f"nobody holds it, but this host has a route to it over {interface}"
+            advice = f"if its container is gone, `ip link delete {interface}`; else delete the workload"
+            yield Finding(IN_USE, str(address), reason, advice, holder={"interface": interface}, address=address)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from domain.ipam.address import Address, Cidr
 from domain.ipam.audit_blocks import is_vanished
-from domain.ipam.handle import MACHINE_MARK
+from domain.ipam.block import MACHINE_MARK
 from domain.ipam.inventory import INFO, LEAK, Finding
-from domain.ipam.pools import pool_of
-from domain.ipam.reservations import reserved_cidrs
+from domain.ipam.pools import pool_of, reserved_cidrs
 from domain.moment import SECOND, parse_go_string
 
 TYPE_CHECKING = False

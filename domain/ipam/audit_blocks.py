@@ -5,7 +5,7 @@ The block says whose it is; an affinity is a lead to it that a node follows and 
 
 from __future__ import annotations
 
-from domain.ipam.affinity import CONFIRMED, HOST, Owner
+from domain.ipam.block import CONFIRMED, HOST, Owner
 from domain.ipam.inventory import COLLECT, INFO, LEAK, Finding
 from domain.ipam.pools import pool_of
 

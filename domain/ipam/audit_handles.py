@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from domain.ipam.address import Cidr
-    from domain.ipam.handle import Handle
+    from domain.ipam.block import Handle
     from domain.ipam.inventory import Inventory
 
 ORPHAN = "handle-orphan"

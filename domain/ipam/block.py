@@ -1,7 +1,9 @@
-"""A block: the fixed-size slice of a pool that is read, changed and written back as one record.
+"""The three records of allocation: blocks, affinities to them, and handles that count what a container has in them.
 
-Every allocation lives in exactly one block, so a block's compare-and-swap is what keeps an address from having two
-holders. All operations are pure: they return a new block, and a caller that loses a race throws it away.
+A block is a slice of a pool, of fixed size, that is read, changed and written back as one record. Every allocation
+lives in exactly one block, so a block's compare-and-swap is what keeps an address from having two holders. All
+operations are pure: they return a new block, and a caller that loses a race throws it away. The block is the truth:
+an affinity leads a node to the blocks that may be its own, and a handle leads a DEL to those that hold its addresses.
 
 Invariant (`is_consistent`): every allocation index names an attribute; every attribute is referenced; `unallocated`
 has no repeats and shares nothing with the allocated ordinals; together they are the whole block.
@@ -17,6 +19,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+
+PENDING, CONFIRMED, PENDING_DELETION = "pending", "confirmed", "pendingDeletion"
+HOST, VIRTUAL = "host", "virtual"
+MACHINE_MARK = ".vmi."  # in the handle of every virtual machine, which its containers share
 WINDOWS_HANDLE = "windows-reserved-ipam-handle"
 
 _CLOCKS_DIFFER = 3600 * SECOND
@@ -205,3 +211,43 @@ def new_block(
         return block
     ordinals = (*range(kept.start), *range(size - kept.end, size))
     return block.take(ordinals, Attribute(kept.handle, {"note": kept.note})).replace(sequences={})
+
+
+class Owner(Value):
+    """Who can be affine to a block: `kind` is `host` or `virtual`."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        """The form a block's `affinity` field has: `host:node-a`."""
+        return f"{self.kind}:{self.name}"
+
+    @classmethod
+    def parse(cls, text: str) -> Owner:
+        kind, _, name = text.partition(":")
+        return cls(kind, name)
+
+
+class Affinity(Value):
+    """A node (or a virtual owner) claims a block. `state` is pending, confirmed, pendingDeletion, or "" in old records.
+
+    States go none → pending → confirmed → pendingDeletion → none; "" means confirmed. Only a confirmed affinity may be
+    routed on; allocation treats any state as a lead to a block that might be ours.
+    """
+
+    state: str
+    deleted: bool = False
+    unknown: tuple[tuple[str, str], ...] = ()
+
+
+class Handle(Value):
+    """How many addresses a container holds in each block. `blocks` maps a block's canonical CIDR to at least one.
+
+    The order of writes (count up before the block is written, down after it) sees to it that a handle counts at least
+    what the blocks hold for it. After a crash it may count too much.
+    """
+
+    blocks: Mapping[Cidr, int]
+    deleted: bool = False
+    unknown: tuple[tuple[str, str], ...] = ()

@@ -58,3 +58,22 @@ class StillContended(IpamError):
         super().__init__(
             "Max retries hit - excessive concurrent IPAM requests", details=f"last contended record: {key}"
         )
+
+
+class StaleRequest(IpamError):
+    """The allocation is no longer what the caller took it for. Trying again as it is cannot help.
+
+    It protects the address's next holder: what was decided on an older state must not reach him.
+    Text: `update conflict: <address> with error: <what differs>`.
+    """
+
+    def __init__(self, what: object, why: str) -> None:
+        super().__init__(f"update conflict: {what} with error: {why}")
+        self.why = why
+
+
+class InCooldown(IpamError):
+    """The address was released and nobody holds it, but it is not free yet."""
+
+    def __init__(self, address: object) -> None:
+        super().__init__(f"address {address} is in cooldown")

@@ -7,12 +7,8 @@ what is found twice, some time apart, is left over and not merely in the making.
 from __future__ import annotations
 
 from domain.ipam.address import Address, Cidr
-from domain.ipam.affinity import Owner
-from domain.ipam.block import Block
-from domain.ipam.config import AllocationConfig, IPAMConfiguration
-from domain.ipam.handle import Handle
-from domain.ipam.pools import Pool
-from domain.ipam.reservations import Reservation
+from domain.ipam.block import Block, Handle, Owner
+from domain.ipam.pools import AllocationConfig, IPAMConfiguration, Pool, Reservation
 from domain.value import Value
 from domain.workload.endpoint import WorkloadEndpoint
 

@@ -8,8 +8,7 @@ Invariant: a change happens wholly or not at all, and only while both slots are 
 from __future__ import annotations
 
 from domain.ipam.address import Address
-from domain.ipam.errors import IpamError
-from domain.ipam.stale import StaleRequest
+from domain.ipam.errors import IpamError, StaleRequest
 from domain.value import Value
 
 TYPE_CHECKING = False

@@ -8,8 +8,7 @@ Invariant: a pool has a reason exactly if `choose_pools` passes it over.
 
 from __future__ import annotations
 
-from domain.ipam.pools import AUTOMATIC, enabled_pools
-from domain.ipam.reservations import reserved_cidrs
+from domain.ipam.pools import AUTOMATIC, enabled_pools, reserved_cidrs
 from domain.resource import NO_LABELS
 from domain.workload.selector import selects
 
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from domain.ipam.address import Address, Cidr
-    from domain.ipam.pools import Pool, PoolRequest
-    from domain.ipam.reservations import Reservation
+    from domain.ipam.pools import Pool, PoolRequest, Reservation
 
 _MOST = 10  # that are named in one answer
 

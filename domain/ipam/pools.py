@@ -1,4 +1,4 @@
-"""IP pools: which ranges exist, and which of them a request may draw from (spec: ipam 7).
+"""What an operator sets about allocation: IP pools, reservations, settings; and which pools a request may draw from.
 
 Invariant: choosing is a pure function of the stored pools, the node's and namespace's labels and the request.
 """
@@ -15,6 +15,7 @@ from domain.workload.selector import SelectorError, selects
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
 
 AUTOMATIC = "Automatic"
 WORKLOAD, TUNNEL, LOAD_BALANCER = "Workload", "Tunnel", "LoadBalancer"
@@ -72,6 +73,48 @@ class Pool(Value):
     @property
     def uses(self) -> tuple[str, ...]:
         return self.allowed_uses or (WORKLOAD, TUNNEL)
+
+
+class Reservation(Value):
+    """Addresses that automatic allocation must leave alone.
+
+    `cidrs` are texts as stored; malformed entries are skipped when they are used.
+    """
+
+    metadata: Metadata
+    cidrs: tuple[str, ...] = ()
+    unknown: tuple[tuple[str, str], ...] = ()
+    spec_unknown: tuple[tuple[str, str], ...] = ()
+
+
+class AllocationConfig(Value):
+    """The cluster's settings that allocation reads, and what holds while nobody has stored any.
+
+    `max_blocks_per_host` 0 means no configured limit; `cooldown_seconds` is 0..1200.
+    """
+
+    strict_affinity: bool = False
+    auto_allocate_blocks: bool = True
+    max_blocks_per_host: int = 0
+    kubevirt_persistence: str | None = "Enabled"
+    cooldown_seconds: int = 0
+    unknown: tuple[tuple[str, str], ...] = ()
+
+
+class IPAMConfiguration(Value):
+    """The v3 resource of the same settings, which KubeVirt persistence and calicoctl read; nothing keeps the two equal.
+
+    `spec_unknown` as in `AllocationConfig.unknown`.
+    """
+
+    metadata: Metadata
+    strict_affinity: bool = False
+    auto_allocate_blocks: bool = True
+    max_blocks_per_host: int = 0
+    kubevirt_persistence: str | None = None
+    cooldown_seconds: int = 0
+    unknown: tuple[tuple[str, str], ...] = ()
+    spec_unknown: tuple[tuple[str, str], ...] = ()
 
 
 class PoolRequest(Value):
@@ -206,3 +249,17 @@ def deselects(pool: Pool, node_labels: Mapping[str, str]) -> bool:
         return not selects(pool.node_selector, node_labels)
     except SelectorError:
         return False
+
+
+def reserved_cidrs(reservations: Iterable[Reservation], version: int) -> tuple[Cidr, ...]:
+    """All reserved ranges of one IP version; blanks around a text are fine, what is no address or CIDR is skipped."""
+    found: list[Cidr] = []
+    for reservation in reservations:
+        for text in reservation.cidrs:
+            try:
+                cidr = Cidr.parse_lenient(text.strip()).network
+            except ValueError:
+                continue
+            if cidr.version == version:
+                found.append(cidr)
+    return tuple(found)

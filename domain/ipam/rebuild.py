@@ -8,9 +8,8 @@ Invariant: an address that an endpoint has is held for its container, so nobody 
 
 from __future__ import annotations
 
-from domain.ipam.affinity import CONFIRMED
 from domain.ipam.audit_addresses import belongs
-from domain.ipam.block import Attribute
+from domain.ipam.block import CONFIRMED, Attribute
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ Invariant: an address is released only from the allocation that the caller meant
 from __future__ import annotations
 
 from domain.ipam.address import Address
-from domain.ipam.stale import StaleRequest
+from domain.ipam.errors import StaleRequest
 from domain.value import Value
 
 TYPE_CHECKING = False

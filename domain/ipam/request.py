@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from domain.ipam.address import BITS, Address, Cidr
-from domain.ipam.affinity import Owner
-from domain.ipam.block import Attribute
+from domain.ipam.block import Attribute, Owner
 from domain.ipam.errors import IpamError
 from domain.ipam.pools import WORKLOAD
 from domain.value import Value

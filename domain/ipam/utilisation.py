@@ -1,4 +1,4 @@
-"""How full pools and blocks are: what an operator looks at before addresses run out (conformance LIB-077, LIB-259).
+"""How full pools and blocks are: what an operator looks at before addresses run out.
 
 Every address of a block is in exactly one state, so that a picture of it has no gaps. Blocks are looked at as an
 allocation would see them: what has cooled down is free, although no one has written that yet.
@@ -9,11 +9,8 @@ Invariant: a block's states are as many as its addresses, and all counts of one 
 from __future__ import annotations
 
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import HOST
-from domain.ipam.block import Block
-from domain.ipam.filters import outermost
-from domain.ipam.pools import Pool, pool_of
-from domain.ipam.reservations import reserved_cidrs
+from domain.ipam.block import HOST, Block
+from domain.ipam.pools import Pool, pool_of, reserved_cidrs
 from domain.value import Value
 
 TYPE_CHECKING = False
@@ -21,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from domain.ipam.block import Attribute
-    from domain.ipam.reservations import Reservation
+    from domain.ipam.pools import Reservation
+
 
 FREE, USED, BORROWED, COOLING, RESERVED = range(5)
 
@@ -74,6 +72,15 @@ def is_borrowed(block: Block, holder: Attribute) -> bool:
     kind, _, owner = (block.affinity or "").partition(":")
     node = holder.secondary.get("node")
     return kind == HOST and bool(node) and node != owner
+
+
+def outermost(cidrs: Iterable[Cidr]) -> tuple[Cidr, ...]:
+    """The CIDRs that lie in no other, in order of IP version and address, without repeats and without host bits."""
+    kept: list[Cidr] = []
+    for cidr in sorted({one.network for one in cidrs}, key=lambda one: (one.version, one.number, one.length)):
+        if not kept or cidr not in kept[-1]:
+            kept.append(cidr)
+    return tuple(kept)
 
 
 def block_use(block: Block, reserved: Iterable[Cidr]) -> BlockUse:

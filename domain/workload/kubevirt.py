@@ -9,7 +9,7 @@ two machines have the same handle only if they are one and the same, created ane
 
 from __future__ import annotations
 
-from domain.ipam.handle import MACHINE_MARK
+from domain.ipam.block import MACHINE_MARK
 from domain.value import Value
 from domain.workload.annotations import CONTAINER_ID, POD_IP
 

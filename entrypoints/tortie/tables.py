@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from domain.cluster import ClusterInformation, Node
-    from domain.ipam.config import IPAMConfiguration
-    from domain.ipam.pools import Pool
-    from domain.ipam.reservations import Reservation
+    from domain.ipam.pools import IPAMConfiguration, Pool, Reservation
     from domain.workload.endpoint import WorkloadEndpoint
     from domain.workload.profiles import Profile
 

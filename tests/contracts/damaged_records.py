@@ -17,9 +17,8 @@ from domain.cni.errors import CniError
 from domain.cni.netconf import IpamSettings
 from domain.cni.result import result_text
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import HOST, Owner
+from domain.ipam.block import HOST, Handle, Owner
 from domain.ipam.errors import IpamError
-from domain.ipam.handle import Handle
 from ports.datastore import HandleKey
 from ports.errors import PortError
 from usecases.check_addresses import check_addresses

@@ -16,11 +16,8 @@ from adapters.memory.clock import START, MemoryClock
 from adapters.records.members import BadRecord
 from domain.cluster import ClusterInformation, Node
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import Affinity, Owner
-from domain.ipam.block import Attribute, Block, new_block
-from domain.ipam.config import AllocationConfig
-from domain.ipam.handle import Handle
-from domain.ipam.pools import Pool
+from domain.ipam.block import Affinity, Attribute, Block, Handle, Owner, new_block
+from domain.ipam.pools import AllocationConfig, Pool
 from domain.moment import rfc3339
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint

@@ -9,8 +9,7 @@ import pytest
 
 from contracts.ipam_library import V6_POOL, LibraryContract
 from contracts.ipam_windows import BOTH
-from domain.ipam.affinity import CONFIRMED
-from domain.ipam.block import WINDOWS_HANDLE, Attribute, HostReservation
+from domain.ipam.block import CONFIRMED, WINDOWS_HANDLE, Attribute, HostReservation
 from domain.ipam.errors import BlockLimitReached, IpamError
 from usecases.ipam.allocation_terms import read_surroundings, terms_for
 from usecases.ipam.block_supply import BlockSupply

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import pytest
 
-from domain.ipam.affinity import CONFIRMED, Affinity
-from domain.ipam.block import Attribute, new_block
-from domain.ipam.config import AllocationConfig
-from domain.ipam.errors import AddressTaken, IpamError
+from domain.ipam.block import CONFIRMED, Affinity, Attribute, new_block
+from domain.ipam.errors import AddressTaken, InCooldown, IpamError, StaleRequest
+from domain.ipam.pools import AllocationConfig
 from domain.ipam.release import Release
-from domain.ipam.stale import InCooldown, StaleRequest
 from domain.moment import SECOND, rfc3339
 from ports.datastore import AffinityKey, AllocationConfigKey, BlockKey
 from ports.errors import Missing
+from usecases.configure_ipam import free_cooled_down, get_config, set_config
 from usecases.ipam.affinities import (
     claim_affinity,
     release_affinity,
@@ -24,7 +23,6 @@ from usecases.ipam.affinities import (
     release_pool_affinities,
     remove_host,
 )
-from usecases.ipam.allocation_config import free_cooled_down, get_config, set_config
 from usecases.ipam.handles import addresses_of_handle, holder_of_address
 from usecases.ipam.release_listed import release_listed
 from worlds.ipam_library import Library, address, cidr, host

@@ -9,10 +9,8 @@ from __future__ import annotations
 import pytest
 
 from contracts.ipam_library import V6_POOL, LibraryContract
-from domain.ipam.affinity import CONFIRMED, PENDING, Affinity
-from domain.ipam.block import new_block
+from domain.ipam.block import CONFIRMED, PENDING, Affinity, Handle, new_block
 from domain.ipam.errors import AddressTaken, BlockLimitReached, HandleFull, IpamError
-from domain.ipam.handle import Handle
 from ports.datastore import AffinityKey, BlockKey, HandleKey
 from ports.errors import Missing
 from usecases.ipam.free_addresses import free_taken, free_unfinished

@@ -8,9 +8,8 @@ from __future__ import annotations
 import pytest
 
 from contracts.ipam_library import LibraryContract
-from domain.ipam.errors import IpamError
+from domain.ipam.errors import IpamError, StaleRequest
 from domain.ipam.owner_update import ANYTHING, Expectation, OwnerUpdate, Pod
-from domain.ipam.stale import StaleRequest
 from ports.errors import Missing
 from usecases.ipam.handles import holder_of_address
 from usecases.ipam.owner_attributes import set_owner_attributes

@@ -9,7 +9,7 @@ import pytest
 
 from contracts.ipam_assign import full
 from contracts.ipam_library import LibraryContract
-from domain.ipam.affinity import CONFIRMED
+from domain.ipam.block import CONFIRMED
 from domain.ipam.errors import IpamError, NoPool
 from domain.ipam.pools import Pool, enabled_pools
 from domain.resource import Metadata

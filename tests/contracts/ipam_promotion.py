@@ -8,10 +8,9 @@ from __future__ import annotations
 import pytest
 
 from contracts.ipam_library import LibraryContract
-from domain.ipam.errors import IpamError
-from domain.ipam.handle import Handle
+from domain.ipam.block import Handle
+from domain.ipam.errors import IpamError, StaleRequest
 from domain.ipam.owner_update import OwnerUpdate, Pod
-from domain.ipam.stale import StaleRequest
 from domain.workload.kubevirt import machine_handle
 from ports.datastore import BlockKey, HandleKey
 from usecases.ipam.handles import holder_of_address

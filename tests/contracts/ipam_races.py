@@ -9,8 +9,7 @@ from __future__ import annotations
 import pytest
 
 from contracts.ipam_library import LibraryContract
-from domain.ipam.affinity import CONFIRMED, PENDING, PENDING_DELETION, VIRTUAL, Affinity, Owner
-from domain.ipam.block import new_block
+from domain.ipam.block import CONFIRMED, PENDING, PENDING_DELETION, VIRTUAL, Affinity, Owner, new_block
 from ports.datastore import AffinityKey, BlockKey, HandleKey
 from ports.errors import Conflict, Expired, Missing, Refused, Unavailable
 from usecases.ipam.affinities import claim_affinity, release_affinity

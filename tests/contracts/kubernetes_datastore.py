@@ -19,11 +19,8 @@ from contracts.datastore import HOST_A, HOST_AB, SOON, V4_BLOCK, V6_BLOCK, Recor
 from contracts.kubernetes_pods import WEB, OnKubernetes
 from domain.cluster import ClusterInformation
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import Affinity, Owner
-from domain.ipam.config import AllocationConfig, IPAMConfiguration
-from domain.ipam.handle import Handle
-from domain.ipam.pools import Pool
-from domain.ipam.reservations import Reservation
+from domain.ipam.block import Affinity, Handle, Owner
+from domain.ipam.pools import AllocationConfig, IPAMConfiguration, Pool, Reservation
 from domain.resource import Metadata
 from ports.datastore import (
     Affinities,

@@ -23,12 +23,10 @@ from adapters.records.manifests import BadManifest, from_manifest, revision_of, 
 from adapters.records.members import BadRecord
 from adapters.records.salvage import salvaged, salvaged_text
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import HOST, Owner
-from domain.ipam.block import Attribute, Block
+from domain.ipam.block import HOST, Attribute, Block, Owner
 from domain.ipam.errors import IpamError
 from domain.ipam.pool_rules import BadPool, check_pool
-from domain.ipam.pools import deselects, enabled_pools
-from domain.ipam.reservations import reserved_cidrs
+from domain.ipam.pools import deselects, enabled_pools, reserved_cidrs
 from domain.json_text import JsonError, parse
 from domain.workload.annotations import (
     ALLOWED_SOURCE_PREFIXES,

@@ -12,12 +12,10 @@ from contextlib import contextmanager
 from adapters.memory.log import RecordingLog
 from domain.cluster import Node
 from domain.ipam.address import Address, Cidr
-from domain.ipam.affinity import HOST, VIRTUAL, Owner
-from domain.ipam.config import AllocationConfig
-from domain.ipam.pools import Pool
+from domain.ipam.block import HOST, VIRTUAL, Owner
+from domain.ipam.pools import AllocationConfig, Pool, Reservation
 from domain.ipam.release import Release
 from domain.ipam.request import Assigned, AssignRequest
-from domain.ipam.reservations import Reservation
 from domain.moment import go_string
 from domain.resource import Metadata
 from ports.datastore import (

@@ -16,10 +16,9 @@ from domain.cluster import Node
 from domain.cni.netconf import IpamSettings, NetConf
 from domain.cni.request import CniArgs, Request
 from domain.ipam.address import Address, Cidr
-from domain.ipam.affinity import CONFIRMED, HOST, PENDING, PENDING_DELETION, Affinity, Owner
-from domain.ipam.config import AllocationConfig
+from domain.ipam.block import CONFIRMED, HOST, PENDING, PENDING_DELETION, Affinity, Owner
 from domain.ipam.errors import IpamError
-from domain.ipam.pools import Pool
+from domain.ipam.pools import AllocationConfig, Pool
 from domain.ipam.release import Release
 from domain.ipam.request import AssignRequest
 from domain.moment import go_string
@@ -31,14 +30,13 @@ from ports.runtime import Runtime
 from usecases.assign_addresses import assign_addresses
 from usecases.calls.call import Call
 from usecases.calls.undo import Undo
+from usecases.configure_ipam import get_config, set_config
 from usecases.ipam.affinities import release_host_affinities
-from usecases.ipam.allocation_config import get_config, set_config
 from usecases.ipam.auto_assign import auto_assign
 from usecases.ipam.free_addresses import free_handle, free_unfinished
-from usecases.ipam.guarded_write import guarded_write
 from usecases.ipam.handles import addresses_of_handle
 from usecases.ipam.release_listed import release_listed
-from usecases.ipam.work import Work
+from usecases.ipam.work import Work, guarded_write
 from usecases.release_addresses import release_addresses
 from worlds.remembering_datastore import RememberingDatastore
 

@@ -22,8 +22,7 @@ from domain.cluster import ClusterInformation, Node
 from domain.cni.netconf import IpamSettings, NetConf
 from domain.cni.request import CniArgs, Request
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import HOST, Affinity, Owner
-from domain.ipam.block import Attribute, Block, new_block
+from domain.ipam.block import HOST, Affinity, Attribute, Block, Owner, new_block
 from domain.ipam.pools import Pool
 from domain.ipam.request import AssignRequest
 from domain.moment import rfc3339

@@ -10,7 +10,7 @@ the owner's next allocation, or a repetition of the call, recovers from.
 from __future__ import annotations
 
 from domain.ipam.address import BITS, Cidr
-from domain.ipam.affinity import HOST, PENDING, VIRTUAL, Owner
+from domain.ipam.block import HOST, PENDING, VIRTUAL, Owner
 from domain.ipam.errors import IpamError, StillContended
 from domain.ipam.pools import enabled_pools, pool_of, require_block_size
 from ports.datastore import Affinities, AffinityKey, BlockKey, IPPools
@@ -22,8 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from domain.ipam.affinity import Affinity
-    from domain.ipam.block import Block
+    from domain.ipam.block import Affinity, Block
     from domain.ipam.pools import Pool
     from ports.datastore import Stored
     from usecases.ipam.work import Work

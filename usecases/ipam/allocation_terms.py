@@ -6,10 +6,8 @@ Invariant: nothing is decided before everything is read, and reading changes not
 from __future__ import annotations
 
 from domain.ipam.address import V4, V6
-from domain.ipam.config import AllocationConfig
 from domain.ipam.errors import IpamError
-from domain.ipam.pools import PoolRequest, choose_pools, require_versions
-from domain.ipam.reservations import reserved_cidrs
+from domain.ipam.pools import AllocationConfig, PoolRequest, choose_pools, require_versions, reserved_cidrs
 from domain.value import Value
 from ports.datastore import (
     Affinities,
@@ -26,10 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from domain.ipam.address import Cidr
-    from domain.ipam.affinity import Affinity
-    from domain.ipam.pools import Pool, PoolChoice
+    from domain.ipam.block import Affinity
+    from domain.ipam.pools import Pool, PoolChoice, Reservation
     from domain.ipam.request import AssignRequest
-    from domain.ipam.reservations import Reservation
     from ports.datastore import Stored
     from usecases.ipam.work import Work
 

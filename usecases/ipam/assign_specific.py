@@ -1,4 +1,4 @@
-"""Give a holder one particular address (spec: ipam 10).
+"""Give a holder one particular address.
 
 Invariant: an address that anybody holds, this very handle included, is refused; so is one that is cooling down. The
 one exception: an earlier sandbox of the same pod on the same node, whose address moves to the new one.
@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from domain.cni.errors import INVALID_CONFIG
 from domain.ipam.address import Address
-from domain.ipam.affinity import Owner
-from domain.ipam.config import AllocationConfig
+from domain.ipam.block import MACHINE_MARK, Owner
 from domain.ipam.errors import AddressTaken, HandleFull, IpamError, StillContended
-from domain.ipam.handle import MACHINE_MARK
-from domain.ipam.pools import enabled_pools, pool_of, require_block_size
+from domain.ipam.pools import AllocationConfig, enabled_pools, pool_of, require_block_size
 from domain.ipam.request import AssignRequest, Taken
 from domain.value import Value
 from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPPools
-from ports.errors import Conflict, Missing, Unavailable
+from ports.errors import Conflict, Missing, PortError, Refused, Unavailable
 from usecases.ipam.claim_block import NotOurs, claim_block, rewrite
 from usecases.ipam.count_handle import increment, lower, settle, take_back
 from usecases.ipam.free_addresses import free_taken
@@ -25,13 +23,14 @@ from usecases.ipam.work import MAX_TRIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from domain.ipam.block import Attribute, Block
-    from domain.ipam.handle import Handle
+    from domain.ipam.block import Attribute, Block, Handle
     from domain.ipam.pools import Pool
     from ports.datastore import Stored
+    from ports.node import Node
     from usecases.calls.undo import Undo
     from usecases.ipam.work import Work
 
+UPGRADED = "/var/run/calico/cni/ipam_upgraded"
 NOT_IN_A_POOL = "The provided IP address is not in a configured pool\n"
 
 
@@ -167,3 +166,20 @@ def _require_affinity(block: Block, owner: Owner) -> None:
         raise IpamError(f"Attempt to assign from block {block.cidr} with no affinity")
     if block.affinity != str(owner):
         raise IpamError("Block host affinity does not match")
+
+
+def upgrade_host(work: Work, node: Node, owner: Owner) -> None:
+    """Once per boot, before a particular address is assigned: bring the node's old affinity records up to date.
+
+    Old versions stored affinities without the labels by which they are listed today. The file tells all plugins of a
+    host that it has been done, so it is written only after the records are.
+    """
+    if node.exists(UPGRADED):
+        return
+    try:
+        work.datastore.upgrade_affinities(owner, work.deadline)
+        node.write(UPGRADED, "")
+    except Unavailable as error:
+        raise Unavailable(f"failed to upgrade IPAM database: {error}") from error
+    except PortError as error:
+        raise Refused(f"failed to upgrade IPAM database: {error}") from error

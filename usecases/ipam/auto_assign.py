@@ -1,9 +1,18 @@
-"""Automatic assignment: from the node's own blocks first, then from new ones, then borrowed (spec: ipam 7–9).
+"""Automatic assignment: from the node's own blocks first, then from new ones, then borrowed.
 
 All that the choice depends on is fetched at once. Each address taken is registered for undo on the spot, so that a
 later failure, of this family or the other, leaks nothing.
 
-Invariant: a call never takes more addresses than it was asked for, nor more than its holder may have.
+To take addresses of a block, the handle is counted up, then the block is written. A write whose reply was lost may have
+happened: the block is read again, and if it holds our very attribute (its timestamp is this call's own) the addresses
+are ours and are adopted.
+
+An address may be free in IPAM and yet be routed to an interface of this host, since its holder was released but not
+taken off the network. The host could not route it to the new holder, so each call passes it over anew.
+
+Invariant: a call never takes more addresses than it was asked for, nor more than its holder may have. The handle always
+counts at least what the block holds for it; a conflict counts down before it counts up again, so that a DEL of the same
+handle in between is not undone.
 """
 
 from __future__ import annotations
@@ -11,19 +20,22 @@ from __future__ import annotations
 from domain.ipam.errors import BlockLimitReached, HandleFull, IpamError, NoPool, StillContended
 from domain.ipam.pools import pool_of
 from domain.ipam.request import Assigned, AssignRequest, Taken
+from domain.value import Value
 from ports.datastore import Blocks, HandleKey
+from ports.errors import Conflict, Missing, PortError, Unavailable
 from usecases.ipam.allocation_terms import read_surroundings, terms_for, versions_of
 from usecases.ipam.block_supply import BlockSupply, give_up_deselected
-from usecases.ipam.find_block import in_node_order
+from usecases.ipam.claim_block import rewrite
+from usecases.ipam.count_handle import increment, take_back
 from usecases.ipam.free_addresses import free_taken
 from usecases.ipam.held_before import adopt_held
-from usecases.ipam.take_addresses import Want, take_addresses
 from usecases.ipam.work import MAX_TRIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from domain.ipam.address import Cidr
     from domain.ipam.block import Block
     from ports.datastore import Stored
     from ports.deadline import Deadline
@@ -148,6 +160,8 @@ class _Family:
         return lambda deadline: free_taken(self._work.until(deadline), request.handle, taken, request.attribute)
 
     def _take_borrowed(self) -> None:
+        from usecases.ipam.claim_place import in_node_order  # few calls borrow
+
         blocks = self._work.datastore.list(Blocks(self._terms.version), self._work.deadline)
         if self._terms.config.strict_affinity:
             self._messages.append(STRICT)
@@ -175,3 +189,61 @@ class _Family:
             free_in_foreign_blocks=foreign,
             setting="strictAffinity in the IPAM configuration",
         )
+
+
+class Want(Value):
+    """`count` addresses outside the `reserved` ranges. With `affine` only while the block is the requester's own."""
+
+    request: AssignRequest
+    count: int
+    reserved: tuple[Cidr, ...]
+    cooldown: int
+    affine: bool
+
+
+def take_addresses(work: Work, stored: Stored[Block], want: Want) -> tuple[Taken, ...]:
+    """As many of the wanted addresses as the block has; none if it is full, gone, or no longer ours."""
+    before = _ours(stored.record, want)
+    found: Stored[Block] | None = stored
+    for _ in range(MAX_TRIES):
+        if found is None or (want.affine and found.record.affinity != str(want.request.owner)):
+            return ()
+        block = found.record.collect(work.clock.now(), want.cooldown)
+        ordinals = _usable(work, block, want)
+        if not ordinals:
+            return ()
+        handle = increment(work, want.request.handle, block.cidr, len(ordinals), want.request.max_per_handle)
+        failure: PortError | None = None
+        try:
+            found = rewrite(work, found, block.take(ordinals, want.request.attribute))
+        except (Unavailable, Conflict, Missing) as error:
+            failure = error
+            found = work.datastore.get(stored.key, work.deadline)
+        ours = (_ours(found.record, want) if found else frozenset()) - before
+        if len(ours) < len(ordinals):
+            take_back(work, handle, block.cidr, len(ordinals) - len(ours), found)
+        if found is not None and ours:
+            return tuple(Taken(block.cidr, ordinal, block.sequence) for ordinal in sorted(ours))
+        if isinstance(failure, Unavailable):
+            raise failure
+    raise StillContended(stored.key)
+
+
+def _usable(work: Work, block: Block, want: Want) -> tuple[int, ...]:
+    """The first free ordinals whose addresses nobody on this host uses."""
+    found: list[int] = []
+    for ordinal in block.free(want.reserved):
+        if len(found) == want.count:
+            break
+        address = block.cidr.at(ordinal)
+        if interface := work.interface_of(address):
+            work.log.warning("Passing over an address that IPAM has free", address=address, in_use_by=interface)
+            continue
+        found.append(ordinal)
+    return tuple(found)
+
+
+def _ours(block: Block, want: Want) -> frozenset[int]:
+    """Ordinals that hold exactly this call's attribute."""
+    attribute = want.request.attribute
+    return frozenset(ordinal for ordinal in block.held_by(want.request.handle) if block.holder(ordinal) == attribute)

@@ -22,8 +22,7 @@ from usecases.ipam.work import MAX_TRIES
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.ipam.address import Cidr
-    from domain.ipam.affinity import Affinity
-    from domain.ipam.block import Block
+    from domain.ipam.block import Affinity, Block
     from ports.datastore import Stored
     from usecases.ipam.allocation_terms import Terms
     from usecases.ipam.claim_place import Places

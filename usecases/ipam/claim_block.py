@@ -11,24 +11,21 @@ Invariant: no affinity is confirmed unless the block names the same owner.
 
 from __future__ import annotations
 
-from domain.ipam.affinity import CONFIRMED, PENDING, PENDING_DELETION, Affinity
-from domain.ipam.block import new_block
+from domain.ipam.block import CONFIRMED, PENDING, PENDING_DELETION, Affinity, new_block
 from domain.ipam.errors import IpamError
 from domain.moment import rfc3339
 from ports.datastore import AffinityKey, BlockKey
 from ports.errors import AlreadyExists, Conflict, Expired, Missing, PortError, Unavailable
-from usecases.ipam.guarded_write import LEAVE, guarded_write
+from usecases.ipam.work import LEAVE, guarded_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeVar
 
     from domain.ipam.address import Cidr
-    from domain.ipam.affinity import Owner
-    from domain.ipam.block import Block, HostReservation
+    from domain.ipam.block import Block, HostReservation, Owner
     from ports.datastore import Stored
-    from usecases.ipam.guarded_write import Leave
-    from usecases.ipam.work import Work
+    from usecases.ipam.work import Leave, Work
 
     R = TypeVar("R")
     Leads = tuple[Stored[Affinity], ...]

@@ -11,12 +11,11 @@ Invariant: a handle always counts at least what the blocks hold for it.
 
 from __future__ import annotations
 
+from domain.ipam.block import Handle
 from domain.ipam.errors import HandleFull, StillContended
-from domain.ipam.handle import Handle
 from ports.datastore import BlockKey, HandleKey
 from ports.errors import AlreadyExists, Conflict, Missing
-from usecases.ipam.guarded_write import DELETE, guarded_write, write_once
-from usecases.ipam.work import MAX_TRIES
+from usecases.ipam.work import DELETE, MAX_TRIES, guarded_write, write_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

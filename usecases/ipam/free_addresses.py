@@ -8,15 +8,15 @@ Invariant: only addresses whose holder is the named handle are freed, and with a
 
 from __future__ import annotations
 
-from domain.ipam.affinity import Owner
+from domain.ipam.block import Owner
 from domain.ipam.pools import deselects, enabled_pools, pool_of
 from domain.value import Value
 from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPPools, NodeKey
 from ports.errors import Conflict, Damaged, Missing, PortError
 from usecases.ipam.claim_block import release_claim
 from usecases.ipam.count_handle import lower, settle
-from usecases.ipam.guarded_write import DELETE, LEAVE, guarded_write
 from usecases.ipam.sound_records import tell_damaged
+from usecases.ipam.work import DELETE, LEAVE, guarded_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,14 +24,11 @@ if TYPE_CHECKING:
 
     from domain.cluster import Node
     from domain.ipam.address import Cidr
-    from domain.ipam.block import Attribute, Block
-    from domain.ipam.config import AllocationConfig
-    from domain.ipam.handle import Handle
-    from domain.ipam.pools import Pool
+    from domain.ipam.block import Attribute, Block, Handle
+    from domain.ipam.pools import AllocationConfig, Pool
     from domain.ipam.request import AssignRequest, Taken
     from ports.datastore import Stored
-    from usecases.ipam.guarded_write import Delete, Leave
-    from usecases.ipam.work import Work
+    from usecases.ipam.work import Delete, Leave, Work
 
 
 _UNTIL_MENDED = 1 << 62  # seconds

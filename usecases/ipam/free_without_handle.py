@@ -15,8 +15,7 @@ from usecases.ipam.sound_records import fetch_sound, if_sound, tell_damaged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from domain.ipam.affinity import Owner
-    from domain.ipam.block import Block
+    from domain.ipam.block import Block, Owner
     from ports.datastore import Stored
     from usecases.ipam.work import Work
 

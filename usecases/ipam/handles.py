@@ -5,7 +5,7 @@ The handle is only an index: what it has is what the blocks that it names say.
 
 from __future__ import annotations
 
-from domain.ipam.stale import InCooldown
+from domain.ipam.errors import InCooldown
 from ports.datastore import BlockKey, HandleKey, IPPools
 from ports.errors import Missing
 from usecases.ipam.locate_block import BlockLocator

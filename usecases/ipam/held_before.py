@@ -17,8 +17,7 @@ from domain.ipam.request import Taken
 from domain.moment import go_string
 from ports.datastore import BlockKey, HandleKey
 from usecases.ipam.count_handle import settle
-from usecases.ipam.guarded_write import LEAVE, guarded_write
-from usecases.ipam.work import MAX_TRIES
+from usecases.ipam.work import LEAVE, MAX_TRIES, guarded_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from domain.ipam.address import Cidr
     from domain.ipam.block import Attribute, Block
     from domain.ipam.request import AssignRequest
-    from usecases.ipam.guarded_write import Leave
-    from usecases.ipam.work import Work
+    from usecases.ipam.work import Leave, Work
 
 TIMESTAMP = "timestamp"
 

@@ -11,21 +11,20 @@ Invariant: nothing that a block holds for a container is freed, unless the findi
 from __future__ import annotations
 
 from domain.ipam import audit_addresses, audit_blocks, audit_handles
-from domain.ipam.affinity import PENDING_DELETION
 from domain.ipam.audit import UNREADABLE
 from domain.ipam.audit_addresses import machine_mark
 from domain.ipam.audit_blocks import lost_ordinals
 from domain.ipam.audit_handles import plain
-from domain.ipam.handle import Handle
+from domain.ipam.block import PENDING_DELETION, Handle
 from domain.ipam.release import Release
 from ports.datastore import AffinityKey, BlockKey, Blocks, HandleKey, WorkloadEndpoints
 from ports.errors import AlreadyExists, Conflict, Missing
 from usecases.ipam.claim_block import NotOurs, block_behind, claim_block, release_claim, rewrite
 from usecases.ipam.count_handle import settle
 from usecases.ipam.free_addresses import Chosen, cooldown_seconds, free_in_block, settled
-from usecases.ipam.guarded_write import DELETE, LEAVE, guarded_write, write_once
 from usecases.ipam.release_listed import release_listed
 from usecases.ipam.set_aside import set_aside
+from usecases.ipam.work import DELETE, LEAVE, guarded_write, write_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,9 +34,8 @@ if TYPE_CHECKING:
     from domain.ipam.block import Block
     from domain.ipam.inventory import Finding
     from ports.datastore import Stored
-    from usecases.ipam.guarded_write import Delete, Leave
     from usecases.ipam.set_aside import Keep
-    from usecases.ipam.work import Work
+    from usecases.ipam.work import Delete, Leave, Work
 
 
 def mend(work: Work, finding: Finding, keep: Keep | None = None, *, patient: bool) -> bool:

@@ -10,16 +10,15 @@ from domain.ipam.errors import IpamError
 from domain.ipam.owner_update import ANYTHING, require_sense, update_owners
 from ports.datastore import BlockKey, IPPools
 from ports.errors import Missing
-from usecases.ipam.guarded_write import LEAVE, guarded_write
 from usecases.ipam.locate_block import BlockLocator
+from usecases.ipam.work import LEAVE, guarded_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.ipam.address import Address
     from domain.ipam.block import Block
     from domain.ipam.owner_update import Expectation, OwnerUpdate
-    from usecases.ipam.guarded_write import Leave
-    from usecases.ipam.work import Work
+    from usecases.ipam.work import Leave, Work
 
 
 def set_owner_attributes(

@@ -9,9 +9,8 @@ changes nothing.
 
 from __future__ import annotations
 
-from domain.ipam.errors import IpamError
+from domain.ipam.errors import IpamError, StaleRequest
 from domain.ipam.owner_update import Expectation, OwnerUpdate, Pod
-from domain.ipam.stale import StaleRequest
 from ports.errors import Missing
 from usecases.ipam.handles import addresses_of_handle, holder_of_address
 from usecases.ipam.owner_attributes import set_owner_attributes

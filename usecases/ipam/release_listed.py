@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from domain.ipam.address import Address, Cidr
-    from domain.ipam.block import Block
-    from domain.ipam.handle import Handle
+    from domain.ipam.block import Block, Handle
     from domain.ipam.release import Release
     from ports.datastore import Stored
     from usecases.ipam.work import Work

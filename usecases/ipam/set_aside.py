@@ -8,13 +8,12 @@ Invariant: nothing is taken away of which there is no copy.
 
 from __future__ import annotations
 
-from domain.ipam.affinity import CONFIRMED, Affinity
-from domain.ipam.handle import Handle
+from domain.ipam.block import CONFIRMED, Affinity, Handle
 from domain.ipam.rebuild import rebuilt_block
 from ports.datastore import AffinityKey, BlockKey, Blocks, HandleKey
 from ports.errors import Refused
 from usecases.check_ipam import take_inventory
-from usecases.ipam.guarded_write import LEAVE, guarded_write
+from usecases.ipam.work import LEAVE, guarded_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from domain.ipam.block import Block
     from domain.ipam.inventory import Finding
     from ports.datastore import BadText
-    from usecases.ipam.guarded_write import Leave
-    from usecases.ipam.work import Work
+    from usecases.ipam.work import Leave, Work
 
     Keep: TypeAlias = Callable[[BadText], None]
 

@@ -9,7 +9,7 @@ Invariant: nothing is deleted but over the revision that was read, and only whil
 
 from __future__ import annotations
 
-from domain.ipam.affinity import HOST, PENDING
+from domain.ipam.block import HOST, PENDING
 from ports.datastore import AffinityKey, NodeKey
 from ports.errors import Missing, PortError, Refused
 from usecases.ipam.claim_place import leads_to
@@ -17,7 +17,7 @@ from usecases.ipam.claim_place import leads_to
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.ipam.address import Cidr
-    from domain.ipam.affinity import Affinity, Owner
+    from domain.ipam.block import Affinity, Owner
     from ports.datastore import Stored
     from usecases.ipam.work import Work
 

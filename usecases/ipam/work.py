@@ -1,20 +1,29 @@
-"""What the steps of one call share: the datastore, the clock, the log and the deadline.
+"""What the steps of one call share, and the loop by which they change a shared record: read, decide, write.
 
-Invariant: MAX_TRIES bounds every loop that goes round after a lost race.
+A decision is a pure function of the stored record, so a lost race costs nothing but another round.
+
+Invariant: a decision is written at most once, and only over the revision it was made on. MAX_TRIES bounds every loop
+that goes round after a lost race.
 """
 
 from __future__ import annotations
 
+from domain.ipam.errors import StillContended
+from ports.errors import AlreadyExists, Conflict, Missing
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeVar
 
     from domain.ipam.address import Address
     from ports.clock import Clock
-    from ports.datastore import Datastore
+    from ports.datastore import Datastore, Key, Stored
     from ports.deadline import Deadline
     from ports.log import Log
     from ports.runtime import Runtime
+
+    R = TypeVar("R")
 
 MAX_TRIES = 100
 
@@ -48,3 +57,49 @@ class Work:
         work = cls(runtime.datastore, runtime.clock, runtime.log, deadline)
         work.interface_of = runtime.node.interface_of
         return work
+
+
+class Leave:
+    """A decision to write nothing."""
+
+
+class Delete:
+    """A decision to delete the record."""
+
+
+LEAVE, DELETE = Leave(), Delete()
+
+
+def guarded_write(
+    work: Work,
+    key: Key[R],
+    decide: Callable[[R | None], R | Leave | Delete],
+    stored: Stored[R] | None = None,
+) -> Stored[R] | None:
+    """Apply a decision to one record; returns what is stored afterwards (None: nothing).
+
+    `decide` gets the record or None, and says what to store instead. `stored` saves the first read where the caller
+    has just read the record. Raises `StillContended` when every round lost.
+    """
+    for _ in range(MAX_TRIES):
+        if stored is None:
+            stored = work.datastore.get(key, work.deadline)
+        decision = decide(stored.record if stored else None)
+        if isinstance(decision, Leave):
+            return stored
+        try:
+            return write_once(work, key, stored, decision)
+        except (Conflict, AlreadyExists, Missing):
+            stored = None
+    raise StillContended(key)
+
+
+def write_once(work: Work, key: Key[R], stored: Stored[R] | None, decision: R | Delete) -> Stored[R] | None:
+    """One guarded write: create, update or delete, as what is stored demands."""
+    if isinstance(decision, Delete):
+        if stored is not None:
+            work.datastore.delete(key, stored.revision, work.deadline)
+        return None
+    if stored is None:
+        return work.datastore.create(key, decision, work.deadline)
+    return work.datastore.update(key, decision, stored.revision, work.deadline)

@@ -18,8 +18,8 @@ from ports.datastore import BlockKey, HandleKey
 from ports.errors import Conflict, Damaged, Missing
 from usecases.ipam.count_handle import lower, settle
 from usecases.ipam.free_addresses import give_up_if_deselected, settled
-from usecases.ipam.guarded_write import DELETE, LEAVE, guarded_write
 from usecases.ipam.sound_records import fetch_sound, if_sound, tell_damaged
+from usecases.ipam.work import DELETE, LEAVE, guarded_write
 from usecases.pods.find_machine import if_there, keeps_addresses, machine_is_over
 
 TYPE_CHECKING = False
@@ -27,12 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from domain.ipam.address import Cidr
-    from domain.ipam.block import Block
-    from domain.ipam.handle import Handle
+    from domain.ipam.block import Block, Handle
     from ports.cluster import Cluster
     from ports.datastore import Stored
-    from usecases.ipam.guarded_write import Delete, Leave
-    from usecases.ipam.work import Work
+    from usecases.ipam.work import Delete, Leave, Work
     from usecases.pods.find_machine import Leaving
 
 

@@ -16,7 +16,7 @@ from domain.ipam.owner_update import ANYTHING, OwnerUpdate, update_owners
 from domain.ipam.request import Taken
 from ports.datastore import BlockKey, HandleKey
 from ports.errors import Conflict
-from usecases.ipam.guarded_write import LEAVE, guarded_write
+from usecases.ipam.work import LEAVE, guarded_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from domain.ipam.request import AssignRequest
     from ports.deadline import Deadline
     from usecases.calls.undo import Undo
-    from usecases.ipam.guarded_write import Leave
-    from usecases.ipam.work import Work
+    from usecases.ipam.work import Leave, Work
 
     Place = tuple[Cidr, int]
 

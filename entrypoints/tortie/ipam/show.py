@@ -8,7 +8,7 @@ Invariant: no line is wider than the screen, unless it is too narrow for a table
 from __future__ import annotations
 
 from domain.cni.go_quote import printable
-from domain.ipam.affinity import HOST
+from domain.ipam.block import HOST
 from domain.ipam.utilisation import is_borrowed, utilisation
 from domain.json_text import dumps
 from domain.value import Value

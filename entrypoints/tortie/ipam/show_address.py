@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from domain.ipam.audit_addresses import Holders
-from domain.ipam.pools import pool_of
-from domain.ipam.reservations import reserved_cidrs
+from domain.ipam.pools import pool_of, reserved_cidrs
 from domain.json_text import dumps
 from domain.moment import SECOND, parse_rfc3339, rfc3339
 from entrypoints.tortie.answer import people

@@ -12,7 +12,7 @@ from adapters.etcdv3.settings import read_settings
 from adapters.etcdv3.transport_lean import open_lean
 from adapters.linux.process.signals import Withheld
 from contracts.datastore import SOON, DatastoreContract
-from domain.ipam.handle import Handle
+from domain.ipam.block import Handle
 from ports.datastore import HandleKey
 from ports.errors import Conflict, Missing
 from services.etcd import shared_etcd

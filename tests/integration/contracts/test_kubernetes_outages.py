@@ -11,7 +11,7 @@ from adapters.kubernetes.api import Api
 from adapters.kubernetes.datastore import KubernetesDatastore
 from adapters.linux.clock import SystemClock
 from domain.ipam.address import Cidr
-from domain.ipam.handle import Handle
+from domain.ipam.block import Handle
 from ports.datastore import HandleKey, Handles, IPPools
 from ports.errors import Expired, Unauthorized, Unavailable
 from services.apiserver import ApiServer

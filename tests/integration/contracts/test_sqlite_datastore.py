@@ -26,7 +26,7 @@ from adapters.sqlite.datastore import SqliteDatastore
 from contracts.datastore import SOON, DatastoreContract
 from domain.cluster import Node
 from domain.ipam.address import Cidr
-from domain.ipam.handle import Handle
+from domain.ipam.block import Handle
 from domain.resource import Metadata
 from ports.datastore import HandleKey, Handles, NodeKey
 from ports.errors import AlreadyExists, BadConfiguration, Expired, Unavailable
@@ -316,7 +316,7 @@ from adapters.linux.clock import SystemClock
 from adapters.sqlite.database import uuid4
 from adapters.sqlite.datastore import SqliteDatastore
 from domain.ipam.address import Cidr
-from domain.ipam.handle import Handle
+from domain.ipam.block import Handle
 from ports.datastore import HandleKey
 from ports.errors import Conflict, Unavailable
 CLOCK, KEY, BLOCK, path = SystemClock(), HandleKey("counter"), Cidr.parse("10.0.0.0/26"), sys.argv[1]

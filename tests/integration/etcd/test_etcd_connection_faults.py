@@ -9,7 +9,7 @@ import pytest
 
 from adapters.etcdv3.discovery import discover
 from domain.ipam.address import Cidr
-from domain.ipam.handle import Handle
+from domain.ipam.block import Handle
 from ports.datastore import HandleKey, Handles
 from ports.errors import AlreadyExists, BadConfiguration, Conflict, Expired, Refused, Unauthorized, Unavailable
 from services.dns import NameServer

@@ -7,8 +7,7 @@ import pytest
 from adapters.memory.clock import MemoryClock
 from adapters.memory.datastore import MemoryDatastore
 from contracts.datastore import HOST_A, SOON, V4_BLOCK, DatastoreContract
-from domain.ipam.affinity import Affinity
-from domain.ipam.handle import Handle
+from domain.ipam.block import Affinity, Handle
 from ports.datastore import AffinityKey, HandleKey, Handles
 from ports.errors import Conflict, Unavailable
 from worlds.remembering_datastore import RememberingDatastore

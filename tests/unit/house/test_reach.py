@@ -23,13 +23,13 @@ EXCEPTIONS = {
 }
 BEING_DECIDED = (
     "usecases.ipam.affinities",
-    "usecases.ipam.allocation_config:free_cooled_down",
+    "usecases.configure_ipam:free_cooled_down",
     "usecases.ipam.ensure_block",
     "usecases.ipam.handles",
     "usecases.ipam.owner_attributes",
     "usecases.ipam.promote_owner",
     "domain.ipam.owner_update:require_sense",
-    "domain.ipam.stale:InCooldown",
+    "domain.ipam.errors:InCooldown",
     "entrypoints.ctl_commands:Named",
 )
 

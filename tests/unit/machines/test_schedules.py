@@ -8,7 +8,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from domain.ipam.affinity import PENDING, PENDING_DELETION
+from domain.ipam.block import PENDING, PENDING_DELETION
 from worlds.ipam_world import NODES, World
 from worlds.scheduler import PROCEED
 from worlds.simulate import CONTAINERS, FATES, FILLERS, VERBS, require_recovery, run_schedule, settle

@@ -6,7 +6,7 @@ import pytest
 
 from adapters.memory.clock import MemoryClock
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import Owner
+from domain.ipam.block import Owner
 from ports.datastore import (
     AffinityKey,
     AllocationConfigKey,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import HOST, VIRTUAL, Owner
+from domain.ipam.block import HOST, VIRTUAL, Owner
 from ports.datastore import (
     AffinityKey,
     AllocationConfigKey,

@@ -9,8 +9,7 @@ import pytest
 
 from domain.cluster import Node
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import CONFIRMED, HOST, Affinity, Owner
-from domain.ipam.block import new_block
+from domain.ipam.block import CONFIRMED, HOST, Affinity, Owner, new_block
 from domain.ipam.pools import Pool
 from domain.resource import Metadata
 from ports.datastore import AffinityKey, BlockKey, Handles, IPPoolKey, NodeKey

@@ -5,14 +5,11 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import HOST, Affinity, Owner
 from domain.ipam.audit import is_clean
 from domain.ipam.audit_addresses import young_addresses
-from domain.ipam.block import WINDOWS_HANDLE, Attribute, new_block
-from domain.ipam.config import AllocationConfig, IPAMConfiguration
-from domain.ipam.handle import Handle
+from domain.ipam.block import HOST, WINDOWS_HANDLE, Affinity, Attribute, Handle, Owner, new_block
 from domain.ipam.inventory import INFO
-from domain.ipam.reservations import Reservation
+from domain.ipam.pools import AllocationConfig, IPAMConfiguration, Reservation
 from domain.moment import go_string
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint

@@ -8,8 +8,7 @@ from domain.cni.errors import CniError
 from domain.cni.netconf import IpamSettings
 from domain.cni.result import ResultInterface, ResultIp, result_text
 from domain.ipam.address import Address, Cidr
-from domain.ipam.block import Attribute
-from domain.ipam.handle import Handle
+from domain.ipam.block import Attribute, Handle
 from ports.datastore import BlockKey, HandleKey, WorkloadEndpointKey, WorkloadEndpoints
 from ports.errors import Refused, Unavailable
 from worlds.one_node import OneNode, netns

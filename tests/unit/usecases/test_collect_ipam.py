@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import HOST, Affinity, Owner
-from domain.ipam.block import Attribute, new_block
-from domain.ipam.config import AllocationConfig
-from domain.ipam.handle import Handle
+from domain.ipam.block import HOST, Affinity, Attribute, Handle, Owner, new_block
+from domain.ipam.errors import StaleRequest
 from domain.ipam.inventory import PROBLEM, Finding
-from domain.ipam.stale import StaleRequest
+from domain.ipam.pools import AllocationConfig
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint
 from ports.datastore import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from domain.ipam.config import AllocationConfig, IPAMConfiguration
 from domain.ipam.errors import IpamError
+from domain.ipam.pools import AllocationConfig, IPAMConfiguration
 from domain.resource import Metadata
 from ports.datastore import AllocationConfigKey, IPAMConfigurationKey
 from usecases.check_ipam import check_ipam

@@ -6,7 +6,7 @@ import pytest
 
 from adapters.records.codec import key_text
 from domain.ipam.address import Cidr
-from domain.ipam.config import AllocationConfig
+from domain.ipam.pools import AllocationConfig
 from ports.datastore import (
     AllocationConfigKey,
     BlockKey,

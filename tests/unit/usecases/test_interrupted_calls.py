@@ -7,7 +7,7 @@ import pytest
 from domain.cni.netconf import IpamSettings
 from domain.cni.request import CniArgs
 from domain.ipam.address import Address
-from domain.ipam.handle import Handle
+from domain.ipam.block import Handle
 from ports.datastore import HandleKey
 from worlds.one_node import NEVER, OneNode
 

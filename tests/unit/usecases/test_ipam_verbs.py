@@ -10,11 +10,9 @@ from domain.cni.errors import CniError
 from domain.cni.netconf import BOTH_OFF, IpamSettings, KubernetesSettings, NetConf, PolicySettings
 from domain.cni.request import CniArgs
 from domain.ipam.address import Address, Cidr
-from domain.ipam.affinity import Affinity
-from domain.ipam.config import AllocationConfig
+from domain.ipam.block import Affinity, Handle
 from domain.ipam.errors import BlockLimitReached, IpamError
-from domain.ipam.handle import Handle
-from domain.ipam.reservations import Reservation
+from domain.ipam.pools import AllocationConfig, Reservation
 from domain.moment import go_string
 from domain.resource import Metadata
 from domain.workload.pod import Pod
@@ -36,8 +34,8 @@ from ports.errors import BadConfiguration, Expired, Refused, Unavailable
 from usecases import check_connection as connection
 from usecases.assign_addresses import assign_addresses
 from usecases.check_addresses import check_addresses
+from usecases.ipam.assign_specific import UPGRADED
 from usecases.ipam.explain_shortage import explain_shortage
-from usecases.ipam.upgrade_host import UPGRADED
 from worlds.one_node import NEVER, NODE, OWNER, OneNode
 
 POD = CniArgs(pod_name="web-0", pod_namespace="shop")

@@ -6,9 +6,9 @@ import pytest
 
 from adapters.memory.log import RecordingLog
 from domain.ipam.address import Address
-from domain.ipam.affinity import HOST, Owner
 from domain.ipam.audit import is_clean
 from domain.ipam.audit_addresses import ANOTHERS, TWICE, VANISHED_MACHINE
+from domain.ipam.block import HOST, Owner
 from domain.ipam.inventory import LEAK
 from domain.ipam.release import Release
 from domain.ipam.request import AssignRequest

@@ -19,7 +19,7 @@ from domain.cluster import Node
 from domain.cni.netconf import parse_netconf
 from domain.cni.request import Request, parse_args
 from domain.cni.result import result_text
-from domain.ipam.affinity import HOST, Owner
+from domain.ipam.block import HOST, Owner
 from domain.resource import Metadata
 from domain.workload.kubevirt import API_VERSION, MACHINE
 from domain.workload.pod import OwnerReference, VirtualMachineObject

@@ -7,10 +7,8 @@ import pytest
 from adapters.memory.clock import MemoryClock
 from adapters.memory.datastore import MemoryDatastore
 from domain.cluster import ClusterInformation, Node
-from domain.ipam.config import IPAMConfiguration
 from domain.ipam.pool_rules import BadPool
-from domain.ipam.pools import Pool
-from domain.ipam.reservations import Reservation
+from domain.ipam.pools import IPAMConfiguration, Pool, Reservation
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.names import InvalidField

@@ -9,9 +9,8 @@ from domain.cni.errors import CniError
 from domain.cni.netconf import PolicySettings
 from domain.cni.request import CniArgs
 from domain.ipam.address import Address, Cidr
-from domain.ipam.block import Attribute
+from domain.ipam.block import Attribute, Handle
 from domain.ipam.errors import IpamError, StillContended
-from domain.ipam.handle import Handle
 from domain.ipam.owner_update import OwnerUpdate
 from domain.ipam.release import Release
 from domain.workload.annotations import CONTAINER_ID, POD_IP
@@ -22,9 +21,9 @@ from ports.errors import Refused, Unauthorized, Unavailable
 from ports.former import Installed
 from usecases.assign_addresses import assign_addresses
 from usecases.calls.undo import Undo
-from usecases.ipam.guarded_write import guarded_write
 from usecases.ipam.owner_attributes import set_owner_attributes
 from usecases.ipam.release_listed import release_listed
+from usecases.ipam.work import guarded_write
 from worlds.ipam_world import NEVER
 from worlds.machine_world import SPACE, MachineWorld, handle_of
 from worlds.one_node import NODE, OneNode

@@ -16,7 +16,7 @@ from adapters.etcdv3.scrutiny import believed, deletion_result, read_result, wri
 from adapters.etcdv3.transport import INTERNAL, Outcome, TransportError
 from adapters.wire.protobuf import octets
 from domain.cni.errors import CniError
-from domain.ipam.affinity import HOST, Owner
+from domain.ipam.block import HOST, Owner
 from domain.ipam.errors import IpamError
 from entrypoints.skel import describe
 from ports.datastore import Blocks, IPPools

@@ -22,9 +22,8 @@ from adapters.memory.clock import MemoryClock
 from contracts.kubernetes_pods import PODS
 from domain.cni.errors import CniError
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import HOST, Owner
+from domain.ipam.block import HOST, Handle, Owner
 from domain.ipam.errors import IpamError
-from domain.ipam.handle import Handle
 from entrypoints.skel import describe
 from ports.datastore import Blocks, HandleKey, IPPools
 from ports.deadline import Deadline

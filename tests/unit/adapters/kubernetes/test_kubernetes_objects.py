@@ -16,8 +16,7 @@ from adapters.memory.clock import MemoryClock
 from contracts.kubernetes_pods import PODS, WEB, networked, pod_object
 from domain.cluster import ClusterInformation
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import Affinity, Owner
-from domain.ipam.handle import Handle
+from domain.ipam.block import Affinity, Handle, Owner
 from domain.resource import Metadata
 from ports.datastore import (
     Affinities,

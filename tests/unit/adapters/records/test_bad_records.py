@@ -9,10 +9,8 @@ import pytest
 from adapters.records.codec import decode, encode
 from adapters.records.members import BadRecord
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import Affinity, Owner
-from domain.ipam.block import Attribute, Block
-from domain.ipam.config import AllocationConfig
-from domain.ipam.handle import Handle
+from domain.ipam.block import Affinity, Attribute, Block, Handle, Owner
+from domain.ipam.pools import AllocationConfig
 from domain.workload.profiles import Rule
 from ports.datastore import (
     AffinityKey,

@@ -24,7 +24,7 @@ from adapters.records.custom_names import (
 from adapters.records.custom_resources import V1, V3
 from adapters.records.members import BadRecord
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import Owner
+from domain.ipam.block import Owner
 from ports.datastore import (
     Affinities,
     AffinityKey,
@@ -115,7 +115,7 @@ def test_naming_loads_neither_hashlib_nor_base64():
     """They would cost more than the whole request for the object's path."""
     code = (
         "import sys; from adapters.records.custom_names import object_path, hostname_label, V1;"
-        "from ports.datastore import AffinityKey; from domain.ipam.affinity import Owner;"
+        "from ports.datastore import AffinityKey; from domain.ipam.block import Owner;"
         "from domain.ipam.address import Cidr; hostname_label('n');"
         "object_path(AffinityKey(Owner('host', 'h' * 250), Cidr.parse('10.0.0.0/26')), V1);"
         "print(*sorted({'hashlib', 'base64', 're', 'json', '_hashlib'} & set(sys.modules)))"

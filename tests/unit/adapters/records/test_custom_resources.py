@@ -24,11 +24,8 @@ from adapters.records.custom_resources import (
 from adapters.records.members import BadRecord
 from domain.cluster import ClusterInformation
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import Affinity, Owner
-from domain.ipam.block import Block
-from domain.ipam.config import AllocationConfig, IPAMConfiguration
-from domain.ipam.handle import Handle
-from domain.ipam.pools import Pool, enabled_pools
+from domain.ipam.block import Affinity, Block, Handle, Owner
+from domain.ipam.pools import AllocationConfig, IPAMConfiguration, Pool, enabled_pools
 from domain.resource import Metadata
 from ports.datastore import (
     AffinityKey,

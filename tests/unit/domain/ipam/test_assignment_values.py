@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import Affinity, Owner
-from domain.ipam.block import Attribute, HostReservation
-from domain.ipam.config import AllocationConfig, IPAMConfiguration
+from domain.ipam.block import Affinity, Attribute, Handle, HostReservation, Owner
 from domain.ipam.errors import BlockLimitReached, HandleFull, IpamError, StillContended
-from domain.ipam.handle import Handle
+from domain.ipam.pools import AllocationConfig, IPAMConfiguration
 from domain.ipam.request import Assigned, AssignRequest, Taken
 from domain.resource import Metadata
 

@@ -6,9 +6,9 @@ import pytest
 
 from adapters.records.codec import key_text
 from domain.ipam.address import Address, Cidr
-from domain.ipam.audit_host import IN_USE
-from domain.ipam.config import AllocationConfig
+from domain.ipam.audit import IN_USE
 from domain.ipam.inventory import PROBLEM, Finding
+from domain.ipam.pools import AllocationConfig
 from ports.datastore import AllocationConfigKey, BlockKey
 from usecases.check_ipam import check_ipam
 from worlds.one_node import OneNode

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.ipam.address import Address, Cidr
-from domain.ipam.affinity import Owner
-from domain.ipam.block import WINDOWS_HANDLE, Attribute, Block, HostReservation, new_block
+from domain.ipam.block import WINDOWS_HANDLE, Attribute, Block, HostReservation, Owner, new_block
 from domain.moment import SECOND, rfc3339
 from strategies import attributes, blocks
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from domain.ipam.address import Address, Cidr
 from domain.ipam.errors import IpamError
 from domain.ipam.pool_reasons import outside, passed_over, reserved_in, unknown_pool, why_not
-from domain.ipam.pools import Pool, PoolRequest, choose_pools
-from domain.ipam.reservations import Reservation
+from domain.ipam.pools import Pool, PoolRequest, Reservation, choose_pools
 from domain.resource import Metadata
 from strategies import pools as any_pools
 

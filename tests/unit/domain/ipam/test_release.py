@@ -6,8 +6,8 @@ import pytest
 
 from domain.ipam.address import Address, Cidr
 from domain.ipam.block import WINDOWS_HANDLE, Attribute, new_block
+from domain.ipam.errors import StaleRequest
 from domain.ipam.release import Release, releasable
-from domain.ipam.stale import StaleRequest
 
 NOW = 1_795_957_572_000_000_000
 CIDR = Cidr.parse("100.64.0.0/24")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from domain.ipam.reservations import Reservation, reserved_cidrs
+from domain.ipam.pools import Reservation, reserved_cidrs
 from domain.resource import Metadata
 
 

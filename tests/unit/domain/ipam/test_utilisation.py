@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from domain.ipam.address import Cidr
 from domain.ipam.block import Attribute, new_block
-from domain.ipam.pools import Pool
-from domain.ipam.reservations import Reservation
+from domain.ipam.pools import Pool, Reservation
 from domain.ipam.utilisation import (
     BORROWED,
     COOLING,

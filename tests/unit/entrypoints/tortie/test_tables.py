@@ -6,9 +6,7 @@ import pytest
 
 from adapters.records.kinds import KINDS
 from domain.cluster import ClusterInformation, Node
-from domain.ipam.config import IPAMConfiguration
-from domain.ipam.pools import Pool
-from domain.ipam.reservations import Reservation
+from domain.ipam.pools import IPAMConfiguration, Pool, Reservation
 from domain.resource import Metadata
 from domain.workload.endpoint import Nat, WorkloadEndpoint
 from domain.workload.profiles import Profile

@@ -15,11 +15,8 @@ import yaml
 from adapters.memory.node import MemoryNode
 from domain.cluster import ClusterInformation
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import CONFIRMED, HOST, Affinity, Owner
-from domain.ipam.block import Attribute, new_block
-from domain.ipam.handle import Handle
-from domain.ipam.pools import Pool
-from domain.ipam.reservations import Reservation
+from domain.ipam.block import CONFIRMED, HOST, Affinity, Attribute, Handle, Owner, new_block
+from domain.ipam.pools import Pool, Reservation
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.profiles import Profile

@@ -10,11 +10,8 @@ import pytest
 
 from adapters.memory.node import MemoryNode
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import HOST, Owner
-from domain.ipam.block import Attribute
-from domain.ipam.config import AllocationConfig, IPAMConfiguration
-from domain.ipam.handle import Handle
-from domain.ipam.reservations import Reservation
+from domain.ipam.block import HOST, Attribute, Handle, Owner
+from domain.ipam.pools import AllocationConfig, IPAMConfiguration, Reservation
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint
 from entrypoints.tortie import main as operator

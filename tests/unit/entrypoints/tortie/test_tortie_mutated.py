@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from adapters.memory.log import RecordingLog
 from adapters.memory.node import MemoryNode
 from domain.ipam.address import Cidr
-from domain.ipam.config import AllocationConfig, IPAMConfiguration
-from domain.ipam.reservations import Reservation
+from domain.ipam.pools import AllocationConfig, IPAMConfiguration, Reservation
 from domain.resource import Metadata
 from domain.workload.profiles import Profile
 from entrypoints.tortie import main as operator

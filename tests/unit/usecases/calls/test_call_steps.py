@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from domain.cni.errors import CniError
-from domain.ipam.affinity import Owner
+from domain.ipam.block import Owner
 from domain.ipam.errors import StillContended
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import HOST, VIRTUAL, Affinity, Owner
+from domain.ipam.block import HOST, VIRTUAL, Affinity, Handle, Owner
 from domain.ipam.errors import IpamError, StillContended
-from domain.ipam.handle import Handle
 from ports.datastore import Affinities, AffinityKey, BlockKey, HandleKey
 from ports.errors import Conflict, Expired, Missing, Unavailable
 from usecases.ipam.affinities import (

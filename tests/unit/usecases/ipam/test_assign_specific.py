@@ -5,12 +5,9 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Address, Cidr
-from domain.ipam.affinity import HOST, Owner
-from domain.ipam.block import Attribute, HostReservation
-from domain.ipam.config import AllocationConfig
+from domain.ipam.block import HOST, Attribute, Handle, HostReservation, Owner
 from domain.ipam.errors import IpamError, StillContended
-from domain.ipam.handle import Handle
-from domain.ipam.reservations import Reservation
+from domain.ipam.pools import AllocationConfig, Reservation
 from domain.moment import SECOND, rfc3339
 from domain.resource import Metadata
 from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPReservationKey

@@ -6,11 +6,9 @@ import pytest
 
 from adapters.records.codec import key_text
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import HOST, Owner
-from domain.ipam.block import Attribute
-from domain.ipam.config import AllocationConfig
+from domain.ipam.block import HOST, Attribute, Owner
 from domain.ipam.errors import BlockLimitReached, IpamError, StillContended
-from domain.ipam.reservations import Reservation
+from domain.ipam.pools import AllocationConfig, Reservation
 from domain.moment import rfc3339
 from domain.resource import Metadata
 from ports.datastore import (

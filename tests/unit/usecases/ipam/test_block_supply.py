@@ -8,7 +8,7 @@ import pytest
 
 from adapters.records.codec import key_text
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import CONFIRMED, HOST, Affinity, Owner
+from domain.ipam.block import CONFIRMED, HOST, Affinity, Owner
 from domain.ipam.block_order import Skip, name_seed, walk
 from domain.ipam.errors import BlockLimitReached
 from ports.datastore import Affinities, AffinityKey, BlockKey, Blocks

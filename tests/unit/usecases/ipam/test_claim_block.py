@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import HOST, VIRTUAL, Affinity, Owner
-from domain.ipam.block import WINDOWS_HANDLE
+from domain.ipam.block import HOST, VIRTUAL, WINDOWS_HANDLE, Affinity, Owner
 from ports.datastore import AffinityKey, BlockKey
 from ports.errors import Unavailable
 from usecases.ipam.claim_block import (

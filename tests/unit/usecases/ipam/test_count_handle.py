@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Cidr
-from domain.ipam.block import Attribute
+from domain.ipam.block import Attribute, Handle
 from domain.ipam.errors import IpamError, StillContended
-from domain.ipam.handle import Handle
 from ports.datastore import BlockKey, HandleKey
 from ports.errors import Conflict
 from usecases.ipam.count_handle import increment, lower, settle, take_back

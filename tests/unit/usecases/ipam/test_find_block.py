@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import HOST, Owner
-from domain.ipam.block import WINDOWS_HANDLE
+from domain.ipam.block import HOST, WINDOWS_HANDLE, Owner
 from domain.ipam.pools import Pool
 from domain.moment import rfc3339
 from domain.resource import Metadata
 from ports.datastore import AffinityKey, BlockKey, Blocks
-from usecases.ipam.find_block import free_place, in_node_order, reclaim
+from usecases.ipam.claim_place import free_place, in_node_order, reclaim
 from worlds.one_node import NEVER, OWNER, OneNode
 
 OTHER = Owner(HOST, "node2")

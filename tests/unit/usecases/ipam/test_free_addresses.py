@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Cidr
-from domain.ipam.block import Attribute
-from domain.ipam.config import AllocationConfig
-from domain.ipam.handle import Handle
+from domain.ipam.block import Attribute, Handle
+from domain.ipam.pools import AllocationConfig
 from domain.ipam.request import Taken
 from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPPoolKey, NodeKey
 from ports.errors import Unavailable

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Cidr
+from domain.ipam.block import Handle
 from domain.ipam.errors import StillContended
-from domain.ipam.handle import Handle
 from ports.datastore import HandleKey
 from ports.errors import Unavailable
-from usecases.ipam.guarded_write import DELETE, LEAVE, guarded_write
-from usecases.ipam.work import MAX_TRIES
+from usecases.ipam.work import DELETE, LEAVE, MAX_TRIES, guarded_write
 from worlds.one_node import NEVER, OneNode
 
 KEY = HandleKey("h")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from domain.ipam.address import Cidr
-from domain.ipam.handle import Handle
+from domain.ipam.block import Handle
 from ports.datastore import HandleKey
 from usecases.ipam.handles import addresses_of_handle
 from worlds.one_node import OWNER, OneNode

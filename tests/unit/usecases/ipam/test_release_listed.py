@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Address, Cidr
-from domain.ipam.block import Attribute
-from domain.ipam.handle import Handle
+from domain.ipam.block import Attribute, Handle
 from domain.ipam.release import Release
 from ports.datastore import BlockKey, HandleKey, Handles
 from ports.errors import Unavailable

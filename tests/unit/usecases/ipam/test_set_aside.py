@@ -9,10 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import HOST, Affinity, Owner
 from domain.ipam.audit import is_clean
-from domain.ipam.block import Attribute
-from domain.ipam.handle import Handle
+from domain.ipam.block import HOST, Affinity, Attribute, Handle, Owner
 from ports.datastore import AffinityKey, BlockKey, Blocks, HandleKey, WorkloadEndpointKey
 from strategies import json_values
 from usecases.check_ipam import check_ipam

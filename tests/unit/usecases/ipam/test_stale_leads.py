@@ -10,8 +10,7 @@ import pytest
 from adapters.records.codec import key_text
 from domain.cni.request import CniArgs
 from domain.ipam.address import Address, Cidr
-from domain.ipam.affinity import CONFIRMED, HOST, PENDING, PENDING_DELETION, VIRTUAL, Affinity, Owner
-from domain.ipam.block import new_block
+from domain.ipam.block import CONFIRMED, HOST, PENDING, PENDING_DELETION, VIRTUAL, Affinity, Owner, new_block
 from ports.datastore import Affinities, AffinityKey, BlockKey, NodeKey
 from ports.errors import Unavailable
 from usecases.ipam.claim_block import block_behind, claim_block

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Cidr
-from domain.ipam.affinity import HOST, Owner
-from domain.ipam.block import Attribute
+from domain.ipam.block import HOST, Attribute, Owner
 from domain.ipam.errors import IpamError, StillContended
 from domain.moment import SECOND, rfc3339
 from ports.datastore import BlockKey, HandleKey
 from ports.errors import Unavailable
-from usecases.ipam.take_addresses import Want, take_addresses
+from usecases.ipam.auto_assign import Want, take_addresses
 from usecases.ipam.work import MAX_TRIES
 from worlds.one_node import NEVER, NODE, OWNER, OneNode
 

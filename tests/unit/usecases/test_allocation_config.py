@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Cidr
-from domain.ipam.config import AllocationConfig
 from domain.ipam.errors import IpamError
+from domain.ipam.pools import AllocationConfig
 from ports.datastore import AllocationConfigKey, BlockKey
-from usecases.ipam.allocation_config import MAX_COOLDOWN, free_cooled_down, get_config, set_config
+from usecases.configure_ipam import MAX_COOLDOWN, free_cooled_down, get_config, set_config
 from worlds.one_node import OWNER, OneNode
 
 BLOCK = "10.244.0.0/30"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.ipam.address import Cidr
-from domain.ipam.filters import outermost
+from domain.ipam.utilisation import outermost
 
 
 @pytest.mark.parametrize(
