@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    from adapters.etcdv3.endpoint import Endpoint
-    from adapters.etcdv3.settings import EtcdSettings
+    from adapters.etcdv3.settings import Endpoint, EtcdSettings
     from adapters.etcdv3.transport import Heard, Open, Range, Transport
     from ports.clock import Clock
     from ports.deadline import Deadline

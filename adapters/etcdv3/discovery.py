@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from adapters.etcdv3.endpoint import Endpoint
+from adapters.etcdv3.settings import Endpoint
 from adapters.regular_file import read_regular
 from ports.errors import BadConfiguration, Expired, Unavailable
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from adapters.etcdv3.endpoint import Endpoint
+    from adapters.etcdv3.settings import Endpoint
     from adapters.etcdv3.transport import Open, Question, Tls, Transport
     from adapters.etcdv3.transport_etcd3 import Withheld
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Protocol, TypeAlias
 
-    from adapters.etcdv3.endpoint import Endpoint
+    from adapters.etcdv3.settings import Endpoint
 
     Range: TypeAlias = tuple[bytes, bytes]
     """(key, b"") for one key, (first, end) for the keys from `first` on and before `end`."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Protocol, Self
 
-    from adapters.etcdv3.endpoint import Endpoint
+    from adapters.etcdv3.settings import Endpoint
     from adapters.etcdv3.transport import Row, Tls
 
     class Withheld(Protocol):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from adapters.etcdv3.endpoint import Endpoint
+    from adapters.etcdv3.settings import Endpoint
     from adapters.etcdv3.transport import Question, Range, Row, Tls
     from adapters.wire.http2 import Exchange
     from adapters.wire.waiting import Work

@@ -12,8 +12,7 @@ from __future__ import annotations
 import _thread
 import os
 
-from adapters.grpc.target import without_passthrough
-from adapters.grpc.transport import DEADLINE_EXCEEDED, CallFailed, Transport
+from adapters.grpc.transport import DEADLINE_EXCEEDED, CallFailed, Transport, without_passthrough
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

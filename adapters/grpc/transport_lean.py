@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from adapters.grpc.target import parse_target
-from adapters.grpc.transport import DEADLINE_EXCEEDED, UNAVAILABLE, CallFailed, Transport
+from adapters.grpc.transport import DEADLINE_EXCEEDED, UNAVAILABLE, CallFailed, Transport, parse_target
 from adapters.wire.faults import Fault, TimedOut
 from adapters.wire.grpc_call import Channel, StatusFault
 from adapters.wire.sockets import connect_tcp, connect_unix

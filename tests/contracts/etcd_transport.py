@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.etcdv3.endpoint import parse_endpoints
+from adapters.etcdv3.settings import parse_endpoints
 from adapters.etcdv3.transport import (
     DEADLINE_EXCEEDED,
     FAILED_PRECONDITION,
@@ -40,7 +40,7 @@ ASK = """
 import sys
 sys.path.insert(0, {root!r})
 from pathlib import Path
-from adapters.etcdv3.endpoint import parse_endpoints
+from adapters.etcdv3.settings import parse_endpoints
 from adapters.etcdv3.transport import Tls, TransportError
 from adapters.linux.process.signals import Withheld
 tls = Tls(Path({ca!r}).read_bytes(), only_newest={newest})

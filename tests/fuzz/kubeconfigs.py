@@ -10,7 +10,7 @@ import yaml
 
 from adapters.etcdv3.discovery import name_servers
 from adapters.etcdv3.settings import read_settings
-from adapters.grpc.target import parse_target
+from adapters.grpc.transport import parse_target
 from adapters.kubernetes.credentials.exec_plugin import ExecPlugin, obtain
 from adapters.kubernetes.credentials.fields import expiry, header_text, shown_expiry
 from adapters.kubernetes.credentials.kubeconfig import Cluster, User, _parse, inline_kubeconfig

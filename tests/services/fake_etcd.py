@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from adapters.etcdv3.endpoint import parse_endpoints
 from adapters.etcdv3.etcd_api_pb2 import Compare, TxnRequest, TxnResponse
-from adapters.etcdv3.settings import EtcdSettings
+from adapters.etcdv3.settings import EtcdSettings, parse_endpoints
 from adapters.etcdv3.transport_lean import LeanTransport
 
 SETTINGS = EtcdSettings(parse_endpoints("http://etcd.test:2379"))

@@ -10,8 +10,8 @@ from contextlib import suppress
 
 import pytest
 
-from adapters.etcdv3.endpoint import parse_endpoints
 from adapters.etcdv3.load_etcd3 import load_etcd3
+from adapters.etcdv3.settings import parse_endpoints
 from adapters.etcdv3.transport import Tls, TransportError
 from adapters.linux.process.signals import Withheld
 from contracts.etcd_transport import ANY, EtcdTransportContract

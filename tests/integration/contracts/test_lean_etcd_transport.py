@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from adapters.etcdv3.endpoint import parse_endpoints
+from adapters.etcdv3.settings import parse_endpoints
 from adapters.etcdv3.transport import (
     DEADLINE_EXCEEDED,
     INVALID_ARGUMENT,

@@ -6,8 +6,7 @@ import pytest
 
 from adapters.grpc import cni_dataplane_pb2 as wire
 from adapters.grpc.dataplane import CALL_BUDGET, GrpcDataplane
-from adapters.grpc.target import Target, parse_target, without_passthrough
-from adapters.grpc.transport import CallFailed, Transport
+from adapters.grpc.transport import CallFailed, Target, Transport, parse_target, without_passthrough
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
 from domain.ipam.address import Cidr

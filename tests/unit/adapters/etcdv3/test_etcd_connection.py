@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from adapters.etcdv3.connection import PATIENCE, Connection
-from adapters.etcdv3.endpoint import parse_endpoints
-from adapters.etcdv3.settings import EtcdSettings
+from adapters.etcdv3.settings import EtcdSettings, parse_endpoints
 from adapters.etcdv3.transport import (
     DEADLINE_EXCEEDED,
     FAILED_PRECONDITION,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.etcdv3.endpoint import Endpoint, parse_endpoints
+from adapters.etcdv3.settings import Endpoint, parse_endpoints
 from ports.errors import BadConfiguration
 
 
