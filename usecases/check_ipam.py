@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from domain.ipam.address import Address
     from domain.ipam.block import Affinity
+    from domain.ipam.pools import IPAMConfiguration
     from ports.cluster import Cluster
     from ports.datastore import BadText, Key, Stored
     from usecases.ipam.work import Work
@@ -67,7 +68,7 @@ def take_inventory(work: Work, cluster: Cluster | None = None) -> Inventory:
     endpoints, nodes, pools, reservations = store.fetch(
         WorkloadEndpoints(), Nodes(), IPPools(), IPReservations(), deadline=deadline
     )
-    config, configuration = _if_sound(work, AllocationConfigKey()), _if_sound(work, IPAMConfigurationKey("default"))
+    config, configuration = _settings(work)
     workloads = tuple([one.record for one in endpoints])
     machines = known_machines(work, cluster, [one.record for one in blocks], workloads) if cluster else {}
     return Inventory(
@@ -84,6 +85,14 @@ def take_inventory(work: Work, cluster: Cluster | None = None) -> Inventory:
         unreadable=unreadable,
         machines=machines,
     )
+
+
+def _settings(work: Work) -> tuple[Stored[AllocationConfig] | None, Stored[IPAMConfiguration] | None]:
+    keys = AllocationConfigKey(), IPAMConfigurationKey("default")
+    try:
+        return work.datastore.fetch(*keys, deadline=work.deadline)
+    except Refused:
+        return _if_sound(work, keys[0]), _if_sound(work, keys[1])
 
 
 def _if_sound(work: Work, key: Key[R]) -> Stored[R] | None:

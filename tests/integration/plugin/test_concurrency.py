@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -141,8 +142,11 @@ def await_event(event: str, host: Host, process: subprocess.Popen[bytes], contai
     devices = Path(f"/proc/{process.pid}/net/dev")
     prefix = f"{IPAM}/handle/" if event == "address taken" else f"{V3}/workloadendpoints/"
     while process.poll() is None:
-        made = container.host_name in devices.read_text()
-        if made if event == "device made" else host.store.has_any(prefix):
+        if event == "device made":
+            with suppress(OSError):  # the process may end, or be ended, between two looks
+                if container.host_name in devices.read_text():
+                    return True
+        elif host.store.has_any(prefix):
             return True
     return False
 

@@ -57,6 +57,14 @@ def endpoint_of(host: Host) -> dict[str, Any]:
     return dict(endpoint)
 
 
+def test_c07_with_both_versions_off_there_is_nothing_to_network(own: Host) -> None:
+    off = {"type": "calico-ipam", "assign_ipv4": "false"}
+    container = own.container()
+    own.add(container, ipam=off).error(999, "both off")
+    own.delete(container, ipam=off).silent()
+    assert own.left() == {}
+
+
 # --- the story of one container -------------------------------------------------------------------------------------
 
 

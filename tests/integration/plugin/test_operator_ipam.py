@@ -160,15 +160,24 @@ def test_a_collection_beside_calls_at_work_hurts_none_of_them(host: Host, tortie
     assert {handle.partition(".")[2] for handle in host.store.handles()} == {one.identity for one in staying}
 
 
-def test_a_corrupt_record_is_named_and_left_alone(host: Host, tortie: Tortie) -> None:
-    """K03."""
-    host.add(host.container("a")).result()
+def test_a_corrupt_record_is_named_and_a_block_is_made_anew(host: Host, tortie: Tortie) -> None:
+    """K03: what the container has stays its own; a record that is not IPAM's is left alone."""
+    container = host.container("a")
+    host.add(container).result()
+    held = host.store.allocated()
     host.store.write(f"{V3}/nodes/broken", "<html>")
     host.store.write(f"{IPAM}/assignment/ipv4/block/10.20.0.0-26", '{"cidr":"10.20.0.0/26","allocations":[7]}')
     names = {one["subject"] for one in tortie.findings() if one["kind"] == "record-unreadable"}
-    assert names == {"Node(broken)", "BlockKey(cidr=10.20.0.0/26)"}
-    tortie.ipam("gc", "--leaked", "--yes", "--grace", "0")
+    assert names == {"node broken", "ipamblock 10-20-0-0-26"}
+    copies = host.folder / "copies.json"
+    done = tortie.run("ipam", "gc", "--yes", "--grace", "0", "--copies", str(copies))
+    assert (done.exit, done.stderr) == (0, f"What was set aside is in {copies}\n")
+    assert json.loads(copies.read_text())["record"] == "ipamblock 10-20-0-0-26"
+    assert [one["subject"] for one in tortie.findings()] == ["node broken"]
     assert host.store.texts()[f"{V3}/nodes/broken"] == "<html>"
+    assert host.store.allocated() == held
+    host.delete(container).silent()
+    assert host.store.allocated() == {}
 
 
 def test_a_report_goes_through_a_file_that_only_its_owner_reads(host: Host, tortie: Tortie) -> None:
