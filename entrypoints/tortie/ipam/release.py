@@ -1,4 +1,4 @@
-"""`tortie ipam release` and `configure`: addresses by name, by handle or by report; the settings of allocation.
+"""`tortie ipam release`: addresses by name, by handle or by report.
 
 Invariant: an address whose workload has an endpoint is released only with --force.
 """
@@ -13,12 +13,13 @@ from domain.ipam.inventory import COLLECT
 from domain.ipam.release import Release
 from domain.json_text import dumps
 from entrypoints.tortie.answer import Answer, people, told
-from entrypoints.tortie.ipam.check import outcomes_json, outcomes_text
+from entrypoints.tortie.command import Command
+from entrypoints.tortie.ipam.arguments import add_copies, add_json, add_report, ip_address
 from entrypoints.tortie.ipam.copies import Copies
+from entrypoints.tortie.ipam.findings import outcomes_json, outcomes_text
 from entrypoints.tortie.ipam.report import common, read_look
 from usecases.check_ipam import take_inventory
 from usecases.collect_ipam import FAILED, Sweep, collect_ipam
-from usecases.configure_ipam import configure_ipam
 from usecases.ipam.free_addresses import cooldown_seconds, free_handle
 from usecases.ipam.free_without_handle import free_without_handle
 from usecases.ipam.release_listed import release_listed
@@ -26,26 +27,38 @@ from usecases.ipam.set_aside import set_aside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
 
     from domain.ipam.address import Address
     from domain.ipam.inventory import Finding, Inventory
     from domain.json_text import Json
-    from entrypoints.tortie.commands import Session
+    from entrypoints.tortie.session import Session
     from usecases.ipam.work import Work
 
 _FROM_REPORT = frozenset((LEAKED, VANISHED_NODE, VANISHED_MACHINE, ORPHAN))
-_SETTINGS = {
-    "strict_affinity": "StrictAffinity",
-    "auto_allocate_blocks": "AutoAllocateBlocks",
-    "max_blocks_per_host": "MaxBlocksPerHost",
-    "kubevirt_persistence": "KubeVirtVMAddressPersistence",
-    "cooldown_seconds": "IPCooldownSeconds",
-}
 
 
-def release(options: Namespace, session: Session) -> Answer:
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_json(parser)
+    parser.add_argument("--ip", metavar="IP", type=ip_address, action="append", default=[], help="repeatable")
+    parser.add_argument("--handle", metavar="HANDLE", default="", help="all its addresses; with --ip only if it has it")
+    parser.add_argument("--sequence", metavar="N", type=int, help="only the allocation with this number")
+    parser.add_argument("--force", action="store_true", help="even if an endpoint has the address")
+    add_report(parser, "leaked addresses and orphan handles of a `check -o FILE`; of several what all found")
+    add_copies(parser)
+
+
+def _objection(options: Namespace) -> str:
+    named = bool(options.ip or options.handle)
+    if named == bool(options.from_report):
+        return "ipam release: give --ip, --handle or --from-report"
+    if options.sequence is not None and len(options.ip) != 1:
+        return "ipam release: --sequence goes with one --ip"
+    return ""
+
+
+def _run(options: Namespace, session: Session) -> Answer:
     work = session.work()
     if options.from_report:
         look = common([read_look(path) for path in options.from_report])
@@ -62,7 +75,7 @@ def _release_addresses(work: Work, options: Namespace) -> Answer:
     if not options.force:
         _require_unused(take_inventory(work), options.ip)
     outcome = release_listed(work, listed)
-    text = _outcome_text(options, [one.address for one in outcome.released], outcome.unallocated)
+    text = _outcome_text(options, [allocation.address for allocation in outcome.released], outcome.unallocated)
     if outcome.error is not None:
         return Answer(text, 1, (f"Error: {told(outcome.error)}",))
     return Answer(text)
@@ -73,7 +86,9 @@ def _release_handle(work: Work, options: Namespace) -> Answer:
     inventory = take_inventory(work)
     blocks = [block for block, _ in inventory.blocks.values()]
     addresses = [block.cidr.at(ordinal) for block in blocks for ordinal in block.held_by(handle)]
-    damaged = next((one for one in audit(inventory) if one.kind == UNREADABLE and one.handle == handle), None)
+    damaged = next(
+        (finding for finding in audit(inventory) if finding.kind == UNREADABLE and finding.handle == handle), None
+    )
     if not options.force:
         _require_unused(inventory, addresses)
         if Endpoints(inventory.endpoints).are_of(handle):
@@ -130,14 +145,4 @@ def _require_unused(inventory: Inventory, addresses: Sequence[Address]) -> None:
             raise InUse(address, f"the container of {found[2].holder} has an endpoint")
 
 
-def configure(options: Namespace, session: Session) -> Answer:
-    """Says of each setting given what it is now."""
-    changes = {name: getattr(options, name) for name in _SETTINGS if getattr(options, name) is not None}
-    copies = Copies(options.copies)
-    config = configure_ipam(session.work(), changes, copies.keep)
-    shown = {name: getattr(config, name) for name in changes}
-    lines = [
-        f"Successfully set {_SETTINGS[name]} to: {str(value).lower() if isinstance(value, bool) else value}"
-        for name, value in shown.items()
-    ]
-    return Answer(people(lines), notes=copies.notes)
+COMMAND = Command("release", "Release addresses that nobody uses any more.", _run, _add_arguments, _objection)

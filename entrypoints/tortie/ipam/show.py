@@ -13,19 +13,21 @@ from domain.ipam.utilisation import is_borrowed, utilisation
 from domain.json_text import dumps
 from domain.value import Value
 from entrypoints.tortie.answer import Answer, Screen, aligned, folded, left_out, people
+from entrypoints.tortie.command import Command
+from entrypoints.tortie.ipam.arguments import add_json, ip_address
 from entrypoints.tortie.ipam.bars import LEGEND, block_bar, coloured, pool_bar
 from entrypoints.tortie.ipam.show_address import show_address
 from usecases.check_ipam import take_inventory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Namespace
+    from argparse import ArgumentParser, Namespace
     from collections.abc import Iterable
 
     from domain.ipam.inventory import Inventory
     from domain.ipam.utilisation import BlockUse, PoolUse, Space, Utilisation
     from domain.json_text import Json
-    from entrypoints.tortie.commands import Session
+    from entrypoints.tortie.session import Session
 
 _HEADINGS = ["GROUPING", "CIDR", "IPS TOTAL", "IPS IN USE", "IPS FREE"]
 _NUMBERS = (2, 3, 4)
@@ -45,7 +47,17 @@ class Line(Value):
     use: BlockUse | PoolUse
 
 
-def show(options: Namespace, session: Session) -> Answer:
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_json(parser)
+    parser.add_argument("--blocks", "--show-blocks", action="store_true", help="each block, too")
+    subject = parser.add_mutually_exclusive_group()
+    subject.add_argument("--ip", metavar="IP", type=ip_address, help="who has this address")
+    subject.add_argument("--show-borrowed", "--borrowed", action="store_true", help="addresses used on other nodes")
+    subject.add_argument("--show-configuration", "--configuration", action="store_true", help="the settings")
+    parser.add_argument("--node", metavar="NODE", default="", help="only what this node owns or holds")
+
+
+def _run(options: Namespace, session: Session) -> Answer:
     """Exit code 1 when something is left out since it cannot be read."""
     inventory = take_inventory(session.work())
     notes = left_out([(one.record, one.fault) for one in inventory.unreadable.records])
@@ -271,3 +283,6 @@ def _pool_json(pool: PoolUse, *, blocks: bool) -> dict[str, Json]:
         "blockPlaces": pool.places,
     }
     return {**shown, "blocks": [_block_json(block) for block in pool.blocks]} if blocks else shown
+
+
+COMMAND = Command("show", "Show how full IP pools and blocks are, and who has an address.", _run, _add_arguments)

@@ -1,0 +1,54 @@
+"""What a command of `tortie` is: one file has its arguments, what they must not say together, and what it does.
+
+Each such file ends with its `COMMAND`; `command_line` lists them in the order in which the help shows them.
+
+Invariant: `run` prints nothing, so a command that fails has said nothing that was not so.
+"""
+
+from __future__ import annotations
+
+from adapters.records.manifests import BadManifest
+from domain.ipam.errors import IpamError
+from domain.ipam.pool_rules import BadPool
+from domain.value import Value
+from domain.workload.names import InvalidField
+from entrypoints.tortie.manifest_files import BadFile
+from ports.errors import PortError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable
+
+    from entrypoints.tortie.answer import Answer
+    from entrypoints.tortie.session import Session
+
+FAULTS = (PortError, IpamError, BadFile, BadManifest, BadPool, InvalidField)  # what a command may end with
+
+
+class Stopped(PortError):
+    """A fault with more to say about it: what to do, or how many resources were done before it."""
+
+
+def _no_arguments(_parser: ArgumentParser) -> None:
+    pass
+
+
+def _no_objection(_options: Namespace) -> str:
+    return ""
+
+
+class Command(Value):
+    """`objection` says what is wrong with options that do not go together, "" if nothing is.
+
+    With `uses_datastore` it is settled before `run` which datastore is meant; with `makes_datastore` an embedded one
+    may be made.
+    """
+
+    name: str
+    summary: str
+    run: Callable[[Namespace, Session], Answer]
+    add_arguments: Callable[[ArgumentParser], None] = _no_arguments
+    objection: Callable[[Namespace], str] = _no_objection
+    uses_datastore: bool = True
+    makes_datastore: bool = False

@@ -1,0 +1,74 @@
+"""What one command of `tortie` works with: the datastore, the cluster, this machine, and the terminal.
+
+Invariant: the datastore is opened when it is first asked for, once.
+"""
+
+from __future__ import annotations
+
+from entrypoints.tortie.answer import Screen
+from ports.errors import PortError
+from usecases.ipam.work import Work
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from domain.ipam.address import Address
+    from entrypoints.wiring.container import Container
+    from entrypoints.wiring.plain_container import PlainContainer
+    from ports.clock import Clock
+    from ports.cluster import Cluster
+    from ports.datastore import Datastore
+    from ports.deadline import Deadline
+
+BUDGET = 60.0  # seconds for one command
+
+
+class Session:
+    def __init__(self, container: Container | PlainContainer) -> None:
+        self._container = container
+        self._datastore: Datastore | None = None
+        self._clock: Clock = container.clock()
+        self.deadline: Deadline = self._clock.deadline(BUDGET)
+
+    @property
+    def datastore(self) -> Datastore:
+        if self._datastore is None:
+            self._datastore = self._container.datastore()
+        return self._datastore
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        environment: Mapping[str, str] = self._container.environment()
+        return environment
+
+    @property
+    def screen(self) -> Screen:
+        return Screen.of(self.environment)
+
+    def work(self, waiting: float = 0.0) -> Work:
+        """What the steps of a use case share; `waiting` seconds of it will pass in waiting on purpose."""
+        return Work(self.datastore, self._clock, self._container.log(), self._clock.deadline(BUDGET + waiting))
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """What the kubeconfig of the environment leads to, if there is one that can be used."""
+        try:
+            cluster: Cluster = self._container.cluster()
+        except PortError as error:
+            self._container.log().warning("Nobody can be asked which virtual machines there are", error=error)
+            return None
+        return cluster
+
+    def host_routes(self) -> tuple[tuple[Address, str], ...]:
+        """Of this machine, whose pods' addresses they may be."""
+        routes: tuple[tuple[Address, str], ...] = self._container.node().host_routes()
+        return routes
+
+    def host_name(self) -> str:
+        name: str = self._container.node().host_name()
+        return name.strip().lower()
+
+    def close(self) -> None:
+        """The last process to close an embedded datastore folds its log into the file; others have nothing to close."""
+        getattr(self._datastore, "close", lambda: None)()
