@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from domain.ipam.pools import Pool
-    from domain.ipam.request import Taken
+    from domain.ipam.request import Allocation
     from domain.workload.identity import Identity
     from domain.workload.kubevirt import VirtualMachine
     from ports.runtime import Runtime
@@ -81,7 +81,7 @@ class _Assignment:
     def for_container(self) -> tuple[Cidr, ...]:
         work, request = self._work, self._request
         self._undo.register("an unfinished assignment", lambda deadline: free_unfinished(work.until(deadline), request))
-        return tuple([self._answer(taken) for taken in self._assign(request)])
+        return tuple([self._answer(allocation) for allocation in self._assign(request)])
 
     def for_machine(self, machine: VirtualMachine) -> Result:
         """What the machine has, and what it lacks. A target of its migration can only have the former."""
@@ -99,10 +99,10 @@ class _Assignment:
             "an unfinished assignment", lambda deadline: free_unfinished(work.until(deadline), request, held.before)
         )
         if machine.migration:
-            return _result(tuple([taken.alone for taken in held.own(self._version)])).replace(routes=())
+            return _result(tuple([allocation.alone for allocation in held.own(self._version)])).replace(routes=())
         for _ in range(MAX_TRIES):
             try:
-                return _result(tuple([self._answer(taken) for taken in self._complete(held, request)]))
+                return _result(tuple([self._answer(allocation) for allocation in self._complete(held, request)]))
             except Conflict:  # another pod's DEL has just freed what was there
                 continue
         raise StillContended(HandleKey(request.handle))
@@ -112,10 +112,10 @@ class _Assignment:
         """The IP version of an address that is asked for."""
         return None if self._call.args.ip is None else self._call.args.ip.version
 
-    def _answer(self, taken: Taken) -> Cidr:
-        return taken.answer if self._call.args.ip is None else taken.alone
+    def _answer(self, allocation: Allocation) -> Cidr:
+        return allocation.answer if self._call.args.ip is None else allocation.alone
 
-    def _complete(self, held: MachineAddresses, request: AssignRequest) -> tuple[Taken, ...]:
+    def _complete(self, held: MachineAddresses, request: AssignRequest) -> tuple[Allocation, ...]:
         """The machine's addresses, IPv4 first, and new ones of the versions that it has none of."""
         found = held.own(self._version)
         wanted = request.counts if self._version is None else {self._version: 1}
@@ -124,18 +124,18 @@ class _Assignment:
             self._tell_if_other(found)
             return found
         new = self._assign(request.replace(counts=missing))
-        for taken in new:
-            if taken.held_before:
-                held.own_adopted(taken)
-        return tuple(sorted([*found, *new], key=lambda taken: taken.block.version))
+        for allocation in new:
+            if allocation.held_before:
+                held.own_adopted(allocation)
+        return tuple(sorted([*found, *new], key=lambda allocation: allocation.block.version))
 
-    def _tell_if_other(self, found: tuple[Taken, ...]) -> None:
+    def _tell_if_other(self, found: tuple[Allocation, ...]) -> None:
         wanted = self._call.args.ip
-        if wanted is not None and all(taken.address != wanted for taken in found):
-            has = ", ".join([str(taken.address) for taken in found])
+        if wanted is not None and all(allocation.address != wanted for allocation in found):
+            has = ", ".join([str(allocation.address) for allocation in found])
             self._work.log.warning("A virtual machine keeps its address, not the one asked for", has=has, asked=wanted)
 
-    def _assign(self, request: AssignRequest) -> tuple[Taken, ...]:
+    def _assign(self, request: AssignRequest) -> tuple[Allocation, ...]:
         """New addresses: the one that is asked for, or one of each IP version that is wanted."""
         call, runtime, work = self._call, self._runtime, self._work
         if call.args.ip is not None:
@@ -143,8 +143,8 @@ class _Assignment:
 
             with host_lock(call, runtime):
                 upgrade_host(work, runtime.node, request.owner)
-                taken = assign_specific(work, request, call.args.ip, self._undo)
-            return (taken,)
+                allocation = assign_specific(work, request, call.args.ip, self._undo)
+            return (allocation,)
         if not any(request.counts.values()):
             work.log.warning(BOTH_OFF)
             return ()
@@ -164,11 +164,11 @@ class _Assignment:
 
                 text = f"failed to request IPv{family.version} addresses: {family.shortfall}"
                 raise IpamError(text, details=explain_shortage(work, request, family.version))
-        return tuple([taken for family in families for taken in family.taken])
+        return tuple([allocation for family in families for allocation in family.allocations])
 
 
-def _of_version(taken: tuple[Taken, ...], version: int) -> bool:
-    return any(one.block.version == version for one in taken)
+def _of_version(allocations: tuple[Allocation, ...], version: int) -> bool:
+    return any(one.block.version == version for one in allocations)
 
 
 def _result(addresses: tuple[Cidr, ...]) -> Result:

@@ -61,7 +61,7 @@ class AssignRequest(Value):
         return BITS[version] - (kept.start + kept.end).bit_length()
 
 
-class Taken(Value):
+class Allocation(Value):
     """One address given out. `sequence` is what the block remembers for it; a release that names it frees only this.
 
     `held_before`: the holder had it before the call, which therefore must not take it back.
@@ -99,15 +99,15 @@ class Assigned(Value):
 
     version: int
     requested: int
-    taken: tuple[Taken, ...] = ()
+    allocations: tuple[Allocation, ...] = ()
     messages: tuple[str, ...] = ()
     kept: HostReservation | None = None
 
     @property
     def shortfall(self) -> str:
         """The original's text for a request that was not met in full; "" when it was."""
-        if len(self.taken) >= self.requested:
+        if len(self.allocations) >= self.requested:
             return ""
-        first = f"Assigned {len(self.taken)} out of {self.requested} requested IPv{self.version} addresses"
+        first = f"Assigned {len(self.allocations)} out of {self.requested} requested IPv{self.version} addresses"
         last = [f"HostReservedAttr: {self.kept.handle}"] if self.kept else []
         return "; ".join([first, *self.messages, *last])

@@ -45,8 +45,8 @@ class AutoAssignContract(LibraryContract):
         four, six = library.families("host", v4, v6, pools={4: pools[:1]}, max_blocks=limit)
         assert [(one.version, one.requested, one.messages) for one in (four, six)] == [(4, v4, ()), (6, v6, ())]
         for family, pool, size, count in zip((four, six), pools, sizes, (v4, v6)):
-            assert len({one.address for one in family.taken}) == len(family.taken) == count
-            assert all(one.address in cidr(pool) and one.in_block.length == size for one in family.taken)
+            assert len({one.address for one in family.allocations}) == len(family.allocations) == count
+            assert all(one.address in cidr(pool) and one.in_block.length == size for one in family.allocations)
 
     @pytest.mark.parametrize(
         ("v4", "v6", "limit", "got"),
@@ -65,7 +65,7 @@ class AutoAssignContract(LibraryContract):
         ) as caught:
             library.families("host", v4, v6, max_blocks=limit)
         assigned = caught.value.assigned
-        assert (assigned.version, len(assigned.taken)) == (4 if v4 else 6, got)
+        assert (assigned.version, len(assigned.allocations)) == (4 if v4 else 6, got)
         assert (assigned.requested, assigned.messages) == (256, (limit_text(limit),))
         assert len(library.blocks()) == limit
 
@@ -78,7 +78,7 @@ class AutoAssignContract(LibraryContract):
         library.pool("192.168.1.0/24")
         library.pool(V6_POOL)
         (family,) = library.families("host", v4, v6)
-        assert (len(family.taken), family.messages) == (256, (full(pool),))
+        assert (len(family.allocations), family.messages) == (256, (full(pool),))
 
     def test_what_the_own_block_lacks_is_borrowed(self, library):
         """LIB-126 to LIB-128: LIB-126, LIB-127, LIB-128."""
@@ -98,7 +98,7 @@ class AutoAssignContract(LibraryContract):
             library.pool(text)
         library.configure(strict_affinity=True)
         (family,) = library.families("host", 256, pools={4: ["192.168.1.0/26"]})
-        assert (len(family.taken), family.messages) == (64, (STRICT,))
+        assert (len(family.allocations), family.messages) == (64, (STRICT,))
 
     def test_no_block_is_claimed_where_that_is_switched_off(self, library):
         library.node("host")
@@ -162,8 +162,8 @@ class AutoAssignContract(LibraryContract):
         many_pools.meddled.writes.clear()
         asked = [f"{first}.{number}.0.0/16" for number in range(pools)]
         (family,) = many_pools.families("host-perf", count, pools={4: asked})
-        assert len({one.address for one in family.taken}) == count
-        assert {one.block.length for one in family.taken} == {size}
+        assert len({one.address for one in family.allocations}) == count
+        assert {one.block.length for one in family.allocations} == {size}
         assert len(many_pools.meddled.writes) == 5  # affinity, block, affinity, handle, block
 
     NODES = 25  # the original has 1000; nothing depends on the number but the time

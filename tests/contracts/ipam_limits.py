@@ -13,7 +13,7 @@ from domain.ipam.block import CONFIRMED, PENDING, Affinity, Handle, new_block
 from domain.ipam.errors import AddressTaken, BlockLimitReached, HandleFull, IpamError
 from ports.datastore import AffinityKey, BlockKey, HandleKey
 from ports.errors import Missing
-from usecases.ipam.free_addresses import free_taken, free_unfinished
+from usecases.ipam.free_addresses import free_allocation, free_unfinished
 from usecases.ipam.handles import addresses_of_handle
 from worlds.ipam_library import address, cidr, host
 
@@ -83,11 +83,11 @@ class HandleLimitContract(LibraryContract):
         """LIB-039."""
         first = pools.families("host-a", 1, 1, max_per_handle=1)
         again = pools.families("host-a", 1, 1, max_per_handle=1)
-        assert [one.address for family in again for one in family.taken] == [
-            one.address for family in first for one in family.taken
+        assert [one.address for family in again for one in family.allocations] == [
+            one.address for family in first for one in family.allocations
         ]
-        assert [str(family.taken[0].answer).partition("/")[2] for family in first] == ["30", "126"]
-        assert [str(family.taken[0].answer).partition("/")[2] for family in again] == ["32", "128"]
+        assert [str(family.allocations[0].answer).partition("/")[2] for family in first] == ["30", "126"]
+        assert [str(family.allocations[0].answer).partition("/")[2] for family in again] == ["32", "128"]
         assert len(addresses_of_handle(pools.work, "h")) == 2
         pools.release_handle()
         with pytest.raises(Missing):
@@ -156,7 +156,7 @@ class HandleLimitContract(LibraryContract):
         request = pools.request("host-a", "h", 1, max_per_handle=1)
         (family,) = pools.families("host-a", max_per_handle=1, attributes=request.secondary)
         [held] = pools.assign("host-a", max_per_handle=1)
-        free_taken(pools.work, "h", family.taken[0])
+        free_allocation(pools.work, "h", family.allocations[0])
         free_unfinished(pools.work, request)
         assert pools.holders("h") == [held]
         assert pools.counts() == {"h": 1}
@@ -165,14 +165,14 @@ class HandleLimitContract(LibraryContract):
         pools.assign("host-a", max_per_handle=1)
         with pools.before("update", BlockKey, lambda _key: pools.release_handle()):
             (family,) = pools.families("host-a", max_per_handle=1)
-        assert not family.taken[0].held_before
-        assert pools.holders("h") == [str(family.taken[0].address)]
+        assert not family.allocations[0].held_before
+        assert pools.holders("h") == [str(family.allocations[0].address)]
 
     def test_a_rival_that_fills_the_handle_at_the_last_moment_gives_the_answer(self, pools):
         with pools.before("create", HandleKey, lambda _key: pools.assign("host-a", max_per_handle=1)):
             (family,) = pools.families("host-a", max_per_handle=1)
-        assert family.taken[0].held_before
-        assert pools.holders("h") == [str(family.taken[0].address)]
+        assert family.allocations[0].held_before
+        assert pools.holders("h") == [str(family.allocations[0].address)]
 
 
 class BorrowingContract(LibraryContract):
@@ -224,7 +224,7 @@ class BorrowingContract(LibraryContract):
         with pytest.raises(BlockLimitReached) as caught:
             library.assign("host1", **fields)
         assert caught.value.limit == limit
-        assert caught.value.assigned.taken == ()
+        assert caught.value.assigned.allocations == ()
 
     NAMES = ("long--hostna" * 21, "long-two")
     ALIKE = ("n" * 251 + "1", "n" * 251 + "2")

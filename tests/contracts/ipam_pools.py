@@ -42,7 +42,7 @@ class PoolsContract(LibraryContract):
         assert one.startswith("10.0.0.")
         assert len(pools.assign("host-a", 300, pools=both)) == 300
         (family,) = pools.families("host-a", 300, pools=both)
-        assert (len(family.taken), family.messages) == (211, (full(self.TEN, self.TWENTY),))
+        assert (len(family.allocations), family.messages) == (211, (full(self.TEN, self.TWENTY),))
 
     @pytest.mark.parametrize(
         ("v4", "v6", "asked", "text"),
@@ -100,7 +100,9 @@ class PoolsContract(LibraryContract):
         library.pool(self.TEN, node_selector=FOO)
         library.pool(self.TWENTY, node_selector=NOT_FOO)
         (family,) = library.families("host", 300)
-        assert len([one for one in family.taken if one.address in cidr(self.TEN)]) == len(family.taken) == 256
+        assert (
+            len([one for one in family.allocations if one.address in cidr(self.TEN)]) == len(family.allocations) == 256
+        )
 
     def test_when_a_pool_turns_the_node_away_the_block_goes_with_its_last_handle(self, library):
         """LIB-088."""
@@ -168,7 +170,7 @@ class PoolsContract(LibraryContract):
         fields = {"optional_families": optional}
         if optional:
             (six,) = library.families("host", 1, 1, **fields)
-            assert (six.version, len(six.taken)) == (6, 1)
+            assert (six.version, len(six.allocations)) == (6, 1)
             [line] = [line for line in library.log.shown("warning") if "Leaving an IP version out" in line]
             assert "version=4" in line
         else:

@@ -61,7 +61,7 @@ class HostReservationContract(LibraryContract):
         library.pool("10.0.0.0/30", 30)
         kept = {4: HostReservation(2, 1, "test-handle", "ipam ut")}
         (family,) = library.families("host", use="Tunnel", kept=kept)
-        assert [str(one.in_block) for one in family.taken] == ["10.0.0.2/30"]
+        assert [str(one.in_block) for one in family.allocations] == ["10.0.0.2/30"]
 
     def test_a_lead_to_a_block_that_was_never_made_makes_it_likewise(self, library):
         """Crash window L1."""
@@ -134,8 +134,8 @@ class WindowsContract(LibraryContract):
         """LIB-287."""
         strict.pool("100.0.0.0/24")
         (family,) = self.windows(strict, "win", 256)
-        last = {one.address.number & 255 for one in family.taken}
-        assert len(last) == len(family.taken) == 240
+        last = {one.address.number & 255 for one in family.allocations}
+        assert len(last) == len(family.allocations) == 240
         assert not last.intersection({64 * block + offset for block in range(4) for offset in (0, 1, 2, 63)})
 
     def test_windows_and_linux_hosts_fill_their_own_blocks(self, strict):
@@ -155,7 +155,7 @@ class WindowsContract(LibraryContract):
         strict.pool("200.0.0.0/24")
         for _ in range(2):
             (family,) = self.windows(strict, "win")
-            [one] = family.taken
+            [one] = family.allocations
             assert one.address.number % 64 not in (0, 1, 2, 63)
             assert strict.block(str(one.block)).attributes[0].handle == WINDOWS_HANDLE
         assert len(strict.blocks()) == 1
@@ -168,7 +168,7 @@ class WindowsContract(LibraryContract):
             strict.pool(text)
         for text in (*pools, *pools):
             (family,) = self.windows(strict, "win", pools={4: [text]})
-            [one] = family.taken
+            [one] = family.allocations
             assert one.address in cidr(text)
             assert blocks.setdefault(text, one.block) == one.block
         (rest,) = self.windows(strict, "win", 238, pools={4: [pools[1]]})
@@ -189,7 +189,7 @@ class WindowsContract(LibraryContract):
         strict.pool("192.168.1.0/24")
         strict.pool(V6_POOL)
         families = self.windows(strict, "win", v4, v6)
-        assert tuple(len(family.taken) for family in families) == got
+        assert tuple(len(family.allocations) for family in families) == got
         assert {family.messages for family in families} == {messages}
         assert {family.kept for family in families} == {KEPT}
         if messages:
@@ -210,4 +210,4 @@ class WindowsContract(LibraryContract):
         strict.pool("192.168.1.0/24")
         claim_block(strict.work, host("win"), cidr("192.168.1.0/30"))
         (family,) = self.windows(strict, "win")
-        assert address("192.168.1.0") not in family.taken[0].block
+        assert address("192.168.1.0") not in family.allocations[0].block

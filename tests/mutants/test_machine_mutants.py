@@ -72,7 +72,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "a rival's address is answered, and stays the rival's": (
         "usecases/assign_addresses.py",
-        "                held.own_adopted(taken)\n",
+        "                held.own_adopted(allocation)\n",
         "                pass\n",
         6,
     ),

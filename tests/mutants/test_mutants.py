@@ -104,7 +104,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "an address that is answered again is still the first call's to take back": (
         "usecases/ipam/held_before.py",
-        "        again = found.give(taken.ordinal, holder.replace(secondary={**holder.secondary, **renewed}))\n",
+        "        again = found.give(allocation.ordinal, holder.replace(secondary={**holder.secondary, **renewed}))\n",
         "        again = found\n",
         107,
     ),

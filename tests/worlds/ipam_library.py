@@ -162,7 +162,7 @@ class Library:
     ) -> list[str]:
         """AutoAssign: the addresses that came of it."""
         families = self.families(node, v4, v6, handle=handle, work=work, **fields)
-        return [str(taken.address) for family in families for taken in family.taken]
+        return [str(allocation.address) for family in families for allocation in family.allocations]
 
     def families(
         self, node: str, v4: int = 1, v6: int = 0, *, handle: str = "h", work: Work | None = None, **fields: object

@@ -154,7 +154,7 @@ class World:
             raise
         if not delivered:
             return undo.run()
-        return frozenset(str(taken.address) for family in families for taken in family.taken)
+        return frozenset(str(allocation.address) for family in families for allocation in family.allocations)
 
     def delete_vm(self, store=None) -> None:
         free_handle(self.work(store), VM)

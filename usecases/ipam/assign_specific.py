@@ -11,13 +11,13 @@ from domain.ipam.address import Address
 from domain.ipam.block import MACHINE_MARK, Owner
 from domain.ipam.errors import AddressTaken, HandleFull, IpamError, StillContended
 from domain.ipam.pools import AllocationConfig, enabled_pools, pool_of, require_block_size
-from domain.ipam.request import AssignRequest, Taken
+from domain.ipam.request import Allocation, AssignRequest
 from domain.value import Value
 from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPPools
 from ports.errors import Conflict, Missing, PortError, Refused, Unavailable
 from usecases.ipam.claim_block import NotOurs, claim_block, rewrite
 from usecases.ipam.count_handle import increment, lower, settle, take_back
-from usecases.ipam.free_addresses import free_taken
+from usecases.ipam.free_addresses import free_allocation
 from usecases.ipam.held_before import adopt, counted_in, held_in, settle_all
 from usecases.ipam.work import MAX_TRIES
 
@@ -34,7 +34,7 @@ UPGRADED = "/var/run/calico/cni/ipam_upgraded"
 NOT_IN_A_POOL = "The provided IP address is not in a configured pool\n"
 
 
-def assign_specific(work: Work, request: AssignRequest, address: Address, undo: Undo) -> Taken:
+def assign_specific(work: Work, request: AssignRequest, address: Address, undo: Undo) -> Allocation:
     """The address, taken and registered for undo. IpamError says why it cannot be had."""
     config, pools = work.datastore.fetch(AllocationConfigKey(), IPPools(), deadline=work.deadline)
     pool = pool_of(enabled_pools([one.record for one in pools], address.version), address)
@@ -63,7 +63,7 @@ def assign_specific(work: Work, request: AssignRequest, address: Address, undo: 
     raise StillContended(BlockKey(cidr))
 
 
-def _take(work: Work, asked: _Asked, stored: Stored[Block], ordinal: int) -> Taken:
+def _take(work: Work, asked: _Asked, stored: Stored[Block], ordinal: int) -> Allocation:
     """One try; `Conflict` or `Missing` when the block changed under it."""
     request = asked.request
     block = stored.record.collect(work.clock.now(), asked.config.cooldown_seconds)
@@ -71,7 +71,7 @@ def _take(work: Work, asked: _Asked, stored: Stored[Block], ordinal: int) -> Tak
         _require_affinity(block, request.owner)
     holder = block.holder(ordinal)
     if holder is not None and holder.holder == request.handle and request.max_per_handle:
-        return _adopted(work, request.handle, Taken(block.cidr, ordinal, block.sequences.get(ordinal, 0)))
+        return _adopted(work, request.handle, Allocation(block.cidr, ordinal, block.sequences.get(ordinal, 0)))
     if holder is not None and not _may_take_over(holder, request):
         raise _refusal(block.cidr.at(ordinal), holder)
     former = work.datastore.get(HandleKey(holder.holder), work.deadline) if holder and holder.holder else None
@@ -84,14 +84,14 @@ def _take(work: Work, asked: _Asked, stored: Stored[Block], ordinal: int) -> Tak
             take_back(work, handle, block.cidr, 1, found)
             raise
         written = found
-    taken = Taken(block.cidr, ordinal, block.sequence)
+    allocation = Allocation(block.cidr, ordinal, block.sequence)
     asked.undo.register(
-        f"assign {taken.address}",
-        lambda deadline: free_taken(work.until(deadline), request.handle, taken, request.attribute),
+        f"assign {allocation.address}",
+        lambda deadline: free_allocation(work.until(deadline), request.handle, allocation, request.attribute),
     )
     if holder is not None and holder.holder:
         _count_down_former(work, former, holder.holder, written.record)
-    return taken
+    return allocation
 
 
 class _Asked(Value):
@@ -112,11 +112,11 @@ def _require_room(pool: Pool, request: AssignRequest, version: int) -> None:
         )
 
 
-def _adopted(work: Work, handle: str, taken: Taken) -> Taken:
+def _adopted(work: Work, handle: str, allocation: Allocation) -> Allocation:
     """The address that the handle has had before; `Conflict` if it loses it meanwhile."""
-    again = adopt(work, handle, taken)
+    again = adopt(work, handle, allocation)
     if again is None:
-        raise Conflict(BlockKey(taken.block))
+        raise Conflict(BlockKey(allocation.block))
     return again
 
 

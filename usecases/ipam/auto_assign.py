@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from domain.ipam.errors import BlockLimitReached, HandleFull, IpamError, NoPool, StillContended
 from domain.ipam.pools import pool_of
-from domain.ipam.request import Assigned, AssignRequest, Taken
+from domain.ipam.request import Allocation, Assigned, AssignRequest
 from domain.value import Value
 from ports.datastore import Blocks, HandleKey
 from ports.errors import Conflict, Missing, PortError, Unavailable
@@ -27,7 +27,7 @@ from usecases.ipam.allocation_terms import read_surroundings, terms_for, version
 from usecases.ipam.block_supply import BlockSupply, give_up_deselected
 from usecases.ipam.claim_block import rewrite
 from usecases.ipam.count_handle import increment, take_back
-from usecases.ipam.free_addresses import free_taken
+from usecases.ipam.free_addresses import free_allocation
 from usecases.ipam.held_before import adopt_held
 from usecases.ipam.work import MAX_TRIES
 
@@ -86,7 +86,7 @@ class _Family:
         self._request = terms.request
         self._count = terms.request.counts[terms.version]
         self._undo = undo
-        self._taken: list[Taken] = []
+        self._allocations: list[Allocation] = []
         self._messages: list[str] = []
 
     def assign(self) -> Assigned:
@@ -95,10 +95,10 @@ class _Family:
             return self._assign()
         try:
             found = self._assign()
-            if found.taken or not self._finds_other_terms():
+            if found.allocations or not self._finds_other_terms():
                 return found
         except IpamError:
-            if self._taken or not self._finds_other_terms():
+            if self._allocations or not self._finds_other_terms():
                 raise
         self._messages.clear()
         return self._assign()
@@ -112,7 +112,7 @@ class _Family:
     def _assign(self) -> Assigned:
         for _ in range(MAX_TRIES):
             if self._request.max_per_handle:
-                self._taken += adopt_held(self._work, self._request, self._terms.version, self._taken)
+                self._allocations += adopt_held(self._work, self._request, self._terms.version, self._allocations)
             try:
                 self._draw()
             except HandleFull:  # a rival of the same handle was faster: what it has got is the answer
@@ -123,7 +123,7 @@ class _Family:
     def _draw(self) -> None:
         """Take what is missing, from block after block."""
         supply = BlockSupply(self._work, self._terms)
-        while len(self._taken) < self._count:
+        while len(self._allocations) < self._count:
             try:
                 block = supply.next()
             except BlockLimitReached as error:
@@ -141,23 +141,25 @@ class _Family:
     def _so_far(self) -> Assigned:
         kept = self._request.kept.get(self._terms.version)
         messages = tuple(dict.fromkeys(self._messages))
-        return Assigned(self._terms.version, self._count, tuple(self._taken), messages, kept)
+        return Assigned(self._terms.version, self._count, tuple(self._allocations), messages, kept)
 
     def _take(self, block: Stored[Block], *, affine: bool) -> None:
         want = Want(
             self._request,
-            self._count - len(self._taken),
+            self._count - len(self._allocations),
             self._terms.reserved,
             self._terms.config.cooldown_seconds,
             affine,
         )
-        for taken in take_addresses(self._work, block, want):
-            self._undo.register(f"assign {taken.address}", self._undoing(taken))
-            self._taken.append(taken)
+        for allocation in take_addresses(self._work, block, want):
+            self._undo.register(f"assign {allocation.address}", self._undoing(allocation))
+            self._allocations.append(allocation)
 
-    def _undoing(self, taken: Taken) -> Callable[[Deadline], None]:
+    def _undoing(self, allocation: Allocation) -> Callable[[Deadline], None]:
         request = self._request
-        return lambda deadline: free_taken(self._work.until(deadline), request.handle, taken, request.attribute)
+        return lambda deadline: free_allocation(
+            self._work.until(deadline), request.handle, allocation, request.attribute
+        )
 
     def _take_borrowed(self) -> None:
         from usecases.ipam.claim_place import in_node_order  # few calls borrow
@@ -170,9 +172,9 @@ class _Family:
         exhausted: list[str] = []
         for pool in self._terms.choice.usable:
             for block in in_node_order(self._work, self._request.owner, pool, self._terms.reserved, blocks):
-                if len(self._taken) < self._count:
+                if len(self._allocations) < self._count:
                     self._take(block, affine=False)
-            if len(self._taken) < self._count:
+            if len(self._allocations) < self._count:
                 exhausted.append(str(pool.cidr))
         if exhausted:
             self._messages.append(f"No IPs available in pools: [{' '.join(exhausted)}]")
@@ -201,7 +203,7 @@ class Want(Value):
     affine: bool
 
 
-def take_addresses(work: Work, stored: Stored[Block], want: Want) -> tuple[Taken, ...]:
+def take_addresses(work: Work, stored: Stored[Block], want: Want) -> tuple[Allocation, ...]:
     """As many of the wanted addresses as the block has; none if it is full, gone, or no longer ours."""
     before = _ours(stored.record, want)
     found: Stored[Block] | None = stored
@@ -223,7 +225,7 @@ def take_addresses(work: Work, stored: Stored[Block], want: Want) -> tuple[Taken
         if len(ours) < len(ordinals):
             take_back(work, handle, block.cidr, len(ordinals) - len(ours), found)
         if found is not None and ours:
-            return tuple(Taken(block.cidr, ordinal, block.sequence) for ordinal in sorted(ours))
+            return tuple(Allocation(block.cidr, ordinal, block.sequence) for ordinal in sorted(ours))
         if isinstance(failure, Unavailable):
             raise failure
     raise StillContended(stored.key)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from domain.ipam.address import Cidr
     from domain.ipam.block import Attribute, Block, Handle
     from domain.ipam.pools import AllocationConfig, Pool
-    from domain.ipam.request import AssignRequest, Taken
+    from domain.ipam.request import Allocation, AssignRequest
     from ports.datastore import Stored
     from usecases.ipam.work import Delete, Leave, Work
 
@@ -73,7 +73,7 @@ def _delete_if_bare(found: Handle | None) -> Delete | Leave:
     return DELETE if found is not None and not found.blocks else LEAVE
 
 
-def free_taken(work: Work, handle: str, taken: Taken, attribute: Attribute | None = None) -> None:
+def free_allocation(work: Work, handle: str, allocation: Allocation, attribute: Attribute | None = None) -> None:
     """Free one address that this call gave out, if it is still exactly that allocation.
 
     With `attribute` only while it is that one: a virtual machine's address may have got another owner since.
@@ -81,17 +81,17 @@ def free_taken(work: Work, handle: str, taken: Taken, attribute: Attribute | Non
     config, stored = work.datastore.fetch(AllocationConfigKey(), HandleKey(handle), deadline=work.deadline)
 
     def exactly(block: Block) -> tuple[int, ...]:
-        holder = block.holder(taken.ordinal)
+        holder = block.holder(allocation.ordinal)
         ours = holder is not None and holder.holder == handle and attribute in (None, holder)
-        return (taken.ordinal,) if ours and block.sequences.get(taken.ordinal) == taken.sequence else ()
+        return (allocation.ordinal,) if ours and block.sequences.get(allocation.ordinal) == allocation.sequence else ()
 
-    freed = free_in_block(work, taken.block, Chosen(exactly, config.record.cooldown_seconds if config else 0))
+    freed = free_in_block(work, allocation.block, Chosen(exactly, config.record.cooldown_seconds if config else 0))
     if not freed.holders:
         return
     try:
-        lower(work, stored, taken.block, freed.still_held(handle))
+        lower(work, stored, allocation.block, freed.still_held(handle))
     except (Conflict, Missing):
-        settle(work, handle, taken.block)
+        settle(work, handle, allocation.block)
 
 
 def free_unfinished(work: Work, request: AssignRequest, kept: Container[tuple[Cidr, int]] = ()) -> None:

@@ -13,7 +13,7 @@ Invariant: a handle's limit is never exceeded, and a handle that holds enough is
 from __future__ import annotations
 
 from domain.ipam.errors import HandleFull, StillContended
-from domain.ipam.request import Taken
+from domain.ipam.request import Allocation
 from domain.moment import go_string
 from ports.datastore import BlockKey, HandleKey
 from usecases.ipam.count_handle import settle
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 TIMESTAMP = "timestamp"
 
 
-def adopt_held(work: Work, request: AssignRequest, version: int, taken: Iterable[Taken]) -> list[Taken]:
+def adopt_held(work: Work, request: AssignRequest, version: int, allocations: Iterable[Allocation]) -> list[Allocation]:
     """Addresses that complete what the call has taken, if the handle may have no more; none if it has room.
 
     HandleFull if the handle is at its limit and holds less than what is asked for.
     """
-    mine = {(one.block, one.ordinal) for one in taken}
+    mine = {(one.block, one.ordinal) for one in allocations}
     wanted = request.counts[version]
     missing = wanted - len(mine)
     for _ in range(MAX_TRIES):
@@ -63,18 +63,18 @@ def counted_in(work: Work, handle: str, version: int) -> Mapping[Cidr, int]:
     return {cidr: count for cidr, count in counts.items() if cidr.version == version}
 
 
-def held_in(work: Work, handle: str, cidrs: Iterable[Cidr]) -> list[Taken]:
+def held_in(work: Work, handle: str, cidrs: Iterable[Cidr]) -> list[Allocation]:
     """What a handle holds in those blocks."""
-    found: list[Taken] = []
+    found: list[Allocation] = []
     for cidr in cidrs:
         stored = work.datastore.get(BlockKey(cidr), work.deadline)
         if stored is not None:
             sequences = stored.record.sequences
-            found += [Taken(cidr, ordinal, sequences.get(ordinal, 0)) for ordinal in stored.record.held_by(handle)]
+            found += [Allocation(cidr, ordinal, sequences.get(ordinal, 0)) for ordinal in stored.record.held_by(handle)]
     return found
 
 
-def settle_all(work: Work, handle: str, counts: Mapping[Cidr, int], held: Iterable[Taken]) -> bool:
+def settle_all(work: Work, handle: str, counts: Mapping[Cidr, int], held: Iterable[Allocation]) -> bool:
     """Lower what a handle counts beyond what it holds. Says whether there was anything like it."""
     places = [one.block for one in held]
     excess = [cidr for cidr, count in counts.items() if count > places.count(cidr)]
@@ -83,21 +83,21 @@ def settle_all(work: Work, handle: str, counts: Mapping[Cidr, int], held: Iterab
     return bool(excess)
 
 
-def adopt(work: Work, handle: str, taken: Taken) -> Taken | None:
+def adopt(work: Work, handle: str, allocation: Allocation) -> Allocation | None:
     """Make an address that the handle holds this call's answer too; None if it holds it no more."""
 
     def renew(found: Block | None) -> Block | Leave:
-        holder = _holder(found, taken.ordinal, handle)
+        holder = _holder(found, allocation.ordinal, handle)
         if found is None or holder is None:
             return LEAVE
         renewed = {TIMESTAMP: go_string(work.clock.now())} if TIMESTAMP in holder.secondary else {}
-        again = found.give(taken.ordinal, holder.replace(secondary={**holder.secondary, **renewed}))
+        again = found.give(allocation.ordinal, holder.replace(secondary={**holder.secondary, **renewed}))
         return again.replace(sequence=found.sequence + 1)
 
-    left = guarded_write(work, BlockKey(taken.block), renew)
-    if left is None or _holder(left.record, taken.ordinal, handle) is None:
+    left = guarded_write(work, BlockKey(allocation.block), renew)
+    if left is None or _holder(left.record, allocation.ordinal, handle) is None:
         return None
-    return taken.replace(sequence=left.record.sequences[taken.ordinal], held_before=True)
+    return allocation.replace(sequence=left.record.sequences[allocation.ordinal], held_before=True)
 
 
 def _holder(block: Block | None, ordinal: int, handle: str) -> Attribute | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from domain.ipam.errors import IpamError
 from domain.ipam.owner_update import ANYTHING, OwnerUpdate, update_owners
-from domain.ipam.request import Taken
+from domain.ipam.request import Allocation
 from ports.datastore import BlockKey, HandleKey
 from ports.errors import Conflict
 from usecases.ipam.work import LEAVE, guarded_write
@@ -42,23 +42,23 @@ class MachineAddresses:
         self._is_target = is_target
         self.before: dict[Place, Attribute] = {}
 
-    def own(self, version: int | None = None) -> tuple[Taken, ...]:
+    def own(self, version: int | None = None) -> tuple[Allocation, ...]:
         """All that the machine has (of one IP version): now the pod's too. IpamError for a target without any."""
         handle = self._work.datastore.get(HandleKey(self._request.handle), self._work.deadline)
-        found: list[Taken] = []
+        found: list[Allocation] = []
         for cidr in handle.record.blocks if handle else ():
             if version in (None, cidr.version):
                 found += self._own_in(cidr)
         if self._is_target and not found:
             raise IpamError(f"migration target pod but no IP allocated to VM handle {self._request.handle}")
-        return tuple(sorted(found, key=lambda taken: (taken.block.version, taken.address.number)))
+        return tuple(sorted(found, key=lambda allocation: (allocation.block.version, allocation.address.number)))
 
-    def own_adopted(self, taken: Taken) -> None:
+    def own_adopted(self, allocation: Allocation) -> None:
         """The same for one that another pod of the machine was given meanwhile; `Conflict` if it is gone again."""
-        if all(one.ordinal != taken.ordinal for one in self._own_in(taken.block)):
-            raise Conflict(BlockKey(taken.block))
+        if all(one.ordinal != allocation.ordinal for one in self._own_in(allocation.block)):
+            raise Conflict(BlockKey(allocation.block))
 
-    def _own_in(self, cidr: Cidr) -> tuple[Taken, ...]:
+    def _own_in(self, cidr: Cidr) -> tuple[Allocation, ...]:
         def owned(found: Block | None) -> Block | Leave:
             block = found
             for ordinal, holder in _held(found, self._request.handle).items():
@@ -74,7 +74,7 @@ class MachineAddresses:
             return ()
         sequences = left.record.sequences
         held = _held(left.record, self._request.handle)
-        return tuple([Taken(cidr, ordinal, sequences.get(ordinal, 0), held_before=True) for ordinal in held])
+        return tuple([Allocation(cidr, ordinal, sequences.get(ordinal, 0), held_before=True) for ordinal in held])
 
     def _hand_back(self, cidr: Cidr, deadline: Deadline) -> None:
         def handed_back(found: Block | None) -> Block | Leave:

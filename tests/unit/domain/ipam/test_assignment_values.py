@@ -8,7 +8,7 @@ from domain.ipam.address import Cidr
 from domain.ipam.block import Affinity, Attribute, Handle, HostReservation, Owner
 from domain.ipam.errors import BlockLimitReached, HandleFull, IpamError, StillContended
 from domain.ipam.pools import AllocationConfig, IPAMConfiguration
-from domain.ipam.request import Assigned, AssignRequest, Taken
+from domain.ipam.request import Allocation, Assigned, AssignRequest
 from domain.resource import Metadata
 
 BLOCK = Cidr.parse("10.0.0.64/26")
@@ -31,8 +31,8 @@ NONE_OF_ONE = "Assigned 0 out of 1 requested IPv4 addresses"
     ],
 )
 def test_a_shortfall_says_what_was_missing_and_why(got, requested, messages, text):
-    taken = (Taken(BLOCK, 0, 1),) * got
-    assert Assigned(4, requested, taken, messages).shortfall == text
+    allocation = (Allocation(BLOCK, 0, 1),) * got
+    assert Assigned(4, requested, allocation, messages).shortfall == text
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_a_host_that_keeps_nothing_is_a_mistake(kept):
 
 
 def test_a_taken_address_is_answered_with_its_blocks_mask_or_alone():
-    taken = Taken(BLOCK, 5, 7)
-    assert str(taken.address) == "10.0.0.69"
-    assert str(taken.in_block) == "10.0.0.69/26"
-    assert str(taken.alone) == "10.0.0.69/32"
-    assert taken.answer == taken.in_block
-    held = taken.replace(held_before=True)
+    allocation = Allocation(BLOCK, 5, 7)
+    assert str(allocation.address) == "10.0.0.69"
+    assert str(allocation.in_block) == "10.0.0.69/26"
+    assert str(allocation.alone) == "10.0.0.69/32"
+    assert allocation.answer == allocation.in_block
+    held = allocation.replace(held_before=True)
     assert held.answer == held.alone
 
 

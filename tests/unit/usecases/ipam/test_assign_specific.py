@@ -14,7 +14,7 @@ from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPReservat
 from ports.errors import Unavailable
 from usecases.calls.undo import Undo
 from usecases.ipam.assign_specific import assign_specific
-from usecases.ipam.free_addresses import free_handle, free_taken
+from usecases.ipam.free_addresses import free_allocation, free_handle
 from usecases.ipam.work import MAX_TRIES
 from worlds.one_node import NODE, OWNER, OneNode
 
@@ -48,14 +48,14 @@ def strict(node) -> None:
 
 
 def test_the_addresss_block_is_claimed_if_need_be(node):
-    taken = assign(node)
-    assert (str(taken.address), str(taken.alone)) == ("10.244.0.5", "10.244.0.5/32")
+    allocation = assign(node)
+    assert (str(allocation.address), str(allocation.alone)) == ("10.244.0.5", "10.244.0.5/32")
     assert node.holders() == {"10.244.0.5": "net1.c1"}
     assert node.counts() == {"net1.c1": {BLOCK: 1}}
     assert node.affinities() == {BLOCK: "confirmed"}
     block = node.block(BLOCK)
-    assert block.sequences == {5: taken.sequence}
-    assert block.sequence == taken.sequence + 1
+    assert block.sequences == {5: allocation.sequence}
+    assert block.sequence == allocation.sequence + 1
 
 
 def test_an_ipv6_address_is_assigned_likewise(node):
@@ -150,7 +150,7 @@ def test_with_a_limit_an_address_that_is_ours_already_is_the_answer(node):
     again = assign_specific(node.work(), node.request(max_per_handle=1), first.address, undo)
     assert (again.address, again.held_before) == (first.address, True)
     undo.run()
-    free_taken(node.work(), "net1.c1", first)
+    free_allocation(node.work(), "net1.c1", first)
     assert node.holders() == {"10.244.0.5": "net1.c1"}
     assert node.counts() == {"net1.c1": {BLOCK: 1}}
 
@@ -228,10 +228,10 @@ def assign_to_pod(node):
 def test_l08_a_pod_takes_its_address_over_from_its_earlier_sandbox(node):
     """L08: after a power loss no DEL came for it."""
     sandbox(node, "net1.old")
-    taken = assign_to_pod(node)
+    allocation = assign_to_pod(node)
     assert node.holders() == {"10.244.0.5": "net1.c1"}
     assert node.counts() == {"net1.c1": {BLOCK: 1}}
-    assert node.block(BLOCK).sequences == {5: taken.sequence}
+    assert node.block(BLOCK).sequences == {5: allocation.sequence}
     free_handle(node.work(), "net1.old")  # its late DEL
     assert node.holders() == {"10.244.0.5": "net1.c1"}
 
@@ -314,8 +314,8 @@ def test_whoever_loses_every_race_gives_up_without_a_trace(node):
 def test_a_write_whose_answer_was_lost_is_recognised_as_our_own(node):
     node.add_block(BLOCK)
     node.fail("update", BlockKey, after=True)
-    taken = assign(node)
-    assert node.block(BLOCK).sequences == {5: taken.sequence}
+    allocation = assign(node)
+    assert node.block(BLOCK).sequences == {5: allocation.sequence}
     assert node.counts() == {"net1.c1": {BLOCK: 1}}
 
 

@@ -42,7 +42,7 @@ def families(node, handle: str = "net1.c1", v4: int = 1, v6: int = 0, **fields):
 def assigned(node, handle: str = "net1.c1", v4: int = 1, **fields) -> list[str]:
     (family,) = families(node, handle, v4, **fields)
     assert family.shortfall == ""
-    return [str(taken.address) for taken in family.taken]
+    return [str(allocation.address) for allocation in family.allocations]
 
 
 def shortfall(node, v4: int = 1, **fields) -> str:
@@ -86,8 +86,11 @@ def test_the_next_address_comes_from_the_same_block(node):
 def test_both_families_are_served_ipv4_first(node):
     four, six = families(node, v4=1, v6=2)
     assert (four.version, six.version) == (4, 6)
-    assert [str(taken.in_block) for taken in four.taken] == ["10.244.0.128/26"]
-    assert [str(taken.in_block) for taken in six.taken] == ["fd00:10:244::80/122", "fd00:10:244::81/122"]
+    assert [str(allocation.in_block) for allocation in four.allocations] == ["10.244.0.128/26"]
+    assert [str(allocation.in_block) for allocation in six.allocations] == [
+        "fd00:10:244::80/122",
+        "fd00:10:244::81/122",
+    ]
 
 
 def test_only_what_is_asked_for_is_looked_up_and_answered(node):
@@ -306,7 +309,7 @@ def test_a_limit_that_is_reached_says_what_there_is_so_far_and_which_setting_it_
     with pytest.raises(BlockLimitReached) as caught:
         families(node, v4=5)
     assert caught.value.details == ("the node owns 1 blocks and may own 1 (maxBlocksPerHost in the IPAM configuration)")
-    assert len(caught.value.assigned.taken) == 4
+    assert len(caught.value.assigned.allocations) == 4
     assert caught.value.assigned.shortfall == (
         "Assigned 4 out of 5 requested IPv4 addresses; "
         "Need to allocate an IPAM block but could not - limit of 1 blocks reached for this node"
@@ -326,7 +329,10 @@ def test_strict_affinity_says_in_the_log_what_it_withholds(node):
 def test_addresses_of_the_nodes_own_devices_are_never_given(node):
     busy = (Cidr.parse("10.244.0.128/32"), Cidr.parse("fd00:10:244::80/128"))
     four, six = families(node, v4=1, v6=1, busy=busy)
-    assert [str(taken.address) for taken in (*four.taken, *six.taken)] == ["10.244.0.129", "fd00:10:244::81"]
+    assert [str(allocation.address) for allocation in (*four.allocations, *six.allocations)] == [
+        "10.244.0.129",
+        "fd00:10:244::81",
+    ]
 
 
 def test_a_pool_whose_blocks_would_not_fit_in_a_record_is_refused(node):

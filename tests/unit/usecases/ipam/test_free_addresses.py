@@ -7,10 +7,10 @@ import pytest
 from domain.ipam.address import Cidr
 from domain.ipam.block import Attribute, Handle
 from domain.ipam.pools import AllocationConfig
-from domain.ipam.request import Taken
+from domain.ipam.request import Allocation
 from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPPoolKey, NodeKey
 from ports.errors import Unavailable
-from usecases.ipam.free_addresses import free_handle, free_taken
+from usecases.ipam.free_addresses import free_allocation, free_handle
 from worlds.one_node import NODE, OWNER, OneNode
 
 ONE, TWO, SIX = "10.244.0.0/30", "10.244.0.4/30", "fd00:10:244::/126"
@@ -178,22 +178,22 @@ def test_an_unreachable_datastore_leaves_what_is_left_to_the_next_try(node):
 
 
 # --- one address -----------------------------------------------------------------------------------------------------
-def taken(node, at: int = 0, **changes) -> Taken:
+def allocation(node, at: int = 0, **changes) -> Allocation:
     block = node.block(ONE)
-    return Taken(block.cidr, at, block.sequences[at]).replace(**changes)
+    return Allocation(block.cidr, at, block.sequences[at]).replace(**changes)
 
 
 def test_exactly_one_address_is_freed_and_counted_down(node):
     """G15: undoing a repeated ADD leaves the running container's address alone."""
     hold(node, (ONE, 3))
-    free_taken(node.work(), H, taken(node, 1))
+    free_allocation(node.work(), H, allocation(node, 1))
     assert node.holders() == {"10.244.0.0": H, "10.244.0.2": H}
     assert node.counts() == {H: {ONE: 2}}
 
 
 def test_the_last_address_takes_the_handle_with_it(node):
     hold(node, (ONE, 1))
-    free_taken(node.work(), H, taken(node))
+    free_allocation(node.work(), H, allocation(node))
     assert (node.holders(), node.counts()) == ({}, {})
 
 
@@ -209,7 +209,7 @@ def test_the_last_address_takes_the_handle_with_it(node):
 def test_an_address_that_is_not_exactly_ours_is_left_alone(node, handle, changes):
     hold(node, (ONE, 1))
     before = node.datastore.records_text()
-    free_taken(node.work(), handle, taken(node, **changes))
+    free_allocation(node.work(), handle, allocation(node, **changes))
     assert node.datastore.records_text() == before
 
 
@@ -217,14 +217,14 @@ def test_an_address_that_is_not_exactly_ours_is_left_alone(node, handle, changes
 def test_a_handle_that_changes_while_one_address_is_freed_counts_what_is_left(node, move):
     hold(node, (ONE, 3))
     with node.rival("update", HandleKey, getattr(node, move)):
-        free_taken(node.work(), H, taken(node, 1))
+        free_allocation(node.work(), H, allocation(node, 1))
     assert node.counts() == ({H: {ONE: 2}} if move == "touch" else {})
 
 
 def test_a_single_address_cools_down_too(node):
     node.put(AllocationConfigKey(), AllocationConfig(cooldown_seconds=30))
     hold(node, (ONE, 1))
-    free_taken(node.work(), H, taken(node))
+    free_allocation(node.work(), H, allocation(node))
     assert node.holders() == {"10.244.0.0": None}
 
 

@@ -46,7 +46,7 @@ def test_an_answer_that_was_given_before_gets_a_new_sequence_number_and_time(nod
     before = node.block(TEXT)
     [again] = adopt_held(node.work(), node.request(H, max_per_handle=1), 4, [])
     after = node.block(TEXT)
-    assert (again.address, again.held_before) == (family.taken[0].address, True)
+    assert (again.address, again.held_before) == (family.allocations[0].address, True)
     assert again.sequence == after.sequences[again.ordinal] == before.sequence
     assert after.sequence == before.sequence + 1
     owner, former = after.holder(again.ordinal), before.holder(again.ordinal)
@@ -66,10 +66,10 @@ def test_who_moves_in_beside_a_holder_stays(node):
 
 def test_an_address_of_another_holder_is_nobodys_answer(node):
     (family,) = families(node)
-    assert adopt(node.work(), "net1.c2", family.taken[0]) is None
-    assert adopt(node.work(), H, family.taken[0].replace(ordinal=9)) is None
+    assert adopt(node.work(), "net1.c2", family.allocations[0]) is None
+    assert adopt(node.work(), H, family.allocations[0].replace(ordinal=9)) is None
     node.remove(BLOCK)
-    assert adopt(node.work(), H, family.taken[0]) is None
+    assert adopt(node.work(), H, family.allocations[0]) is None
 
 
 def test_what_the_call_has_taken_itself_is_part_of_the_answer(node):
@@ -93,8 +93,8 @@ def test_an_address_that_another_call_takes_while_counts_are_settled_is_the_answ
     """It had counted it already, and its block write comes before ours."""
     stored = node.add_block(TEXT)
     increment(node.work(), H, BLOCK.cidr, 1)
-    taken = stored.record.take((5,), Attribute(H, {}))
-    with node.rival("update", BlockKey, lambda _key: node.put(BLOCK, taken)):
+    allocation = stored.record.take((5,), Attribute(H, {}))
+    with node.rival("update", BlockKey, lambda _key: node.put(BLOCK, allocation)):
         assert held(node) == ["10.244.0.133"]
     assert node.counts() == {H: {TEXT: 1}}
 

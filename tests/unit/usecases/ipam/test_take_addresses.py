@@ -35,7 +35,7 @@ def take(node, wanted: Want):
 
 
 def took(node, wanted: Want) -> list[str]:
-    return [str(taken.address) for taken in take(node, wanted)]
+    return [str(allocation.address) for allocation in take(node, wanted)]
 
 
 def rival_takes(node, count: int, handle: str = "net1.rival"):
@@ -51,9 +51,9 @@ def test_an_address_is_counted_before_it_is_written(node):
     before = node.add_block(TEXT).record
     seen = []
     node.datastore.before = lambda verb, key: seen.append((verb, type(key))) if verb != "fetch" else None
-    (taken,) = take(node, want(node))
+    (allocation,) = take(node, want(node))
     assert seen == [("create", HandleKey), ("update", BlockKey)]
-    assert (str(taken.address), taken.sequence) == ("10.244.0.0", before.sequence)
+    assert (str(allocation.address), allocation.sequence) == ("10.244.0.0", before.sequence)
     after = node.block(TEXT)
     assert (after.sequence, after.sequences) == (before.sequence + 1, {0: before.sequence})
     assert node.counts() == {"net1.c1": {TEXT: 1}}
