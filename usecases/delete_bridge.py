@@ -19,11 +19,10 @@ from ports.errors import PortError
 from ports.ipam_plugin import IpamCall
 from usecases.bridge.release_bridge import release_addresses
 from usecases.calls.safeguards import lock_container, refuse_host_namespace
+from usecases.calls.undo import attempt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from domain.bridge.attachment import BridgeAttachment
     from domain.ipam.address import Cidr
     from ports.bridge import Sides
@@ -36,24 +35,15 @@ def delete_bridge(call: BridgeCall, runtime: BridgeRuntime) -> None:
     lock_container(call, runtime)
     deletion = _Deletion(call, runtime)
     attempts = (
-        _attempt(runtime, "remove the container's interface", deletion.leave_namespace),
-        _attempt(runtime, "remove the host's device", deletion.leave_host),
-        _attempt(runtime, "release the addresses", deletion.release),
-        _attempt(runtime, "stop masquerading", deletion.stop_masquerade),
+        attempt(runtime, "remove the container's interface", deletion.leave_namespace),
+        attempt(runtime, "remove the host's device", deletion.leave_host),
+        attempt(runtime, "release the addresses", deletion.release),
+        attempt(runtime, "stop masquerading", deletion.stop_masquerade),
     )
     for failure in attempts:
         if failure is not None:
             raise failure
     runtime.attachments.forget(call.netconf.name, call.owner.attachment)
-
-
-def _attempt(runtime: BridgeRuntime, what: str, step: Callable[[], None]) -> Exception | None:
-    try:
-        step()
-    except (PortError, CniError) as error:
-        runtime.log.error("DEL could not " + what, error=error)
-        return error
-    return None
 
 
 def previous(call: BridgeCall) -> Result:

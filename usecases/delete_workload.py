@@ -11,14 +11,14 @@ damaged records are left, which are the operator's to mend (`steps/sound_records
 from __future__ import annotations
 
 from domain.workload.identity import KUBERNETES, identify
-from ports.datastore import WorkloadEndpointKey
 from ports.errors import Damaged, Missing, PortError, Unavailable
 from usecases.calls.cluster_ready import cluster_and, require_ready
+from usecases.calls.deletion import FIRST_ANSWER, with_settings_of_add
 from usecases.calls.effects import disconnect
-from usecases.calls.former_ipam import OWN_IPAM, release_by_plugin, release_others
+from usecases.calls.former_ipam import OWN_IPAM, RecordRemoval, release_by_plugin
 from usecases.calls.node_name import node_name, require_nodename_file
-from usecases.calls.removal import FIRST_ANSWER, attempt, with_settings_of_add
 from usecases.calls.safeguards import lock_container, refuse_own_namespace
+from usecases.calls.undo import attempt
 from usecases.ipam.sound_records import tell_damaged
 from usecases.pods.find_endpoint import endpoint_key, endpoints_like, matching, names_fault, was_never_ours
 
@@ -63,16 +63,16 @@ def _delete_on_nameless_node(call: Call, runtime: Runtime, nodename: Exception |
 
 
 def _delete_container(call: Call, runtime: Runtime, identity: Identity) -> None:
-    deletion = _Deletion(call, runtime, identity)
+    removal = _ContainerRemoval(call, runtime, identity)
     try:
         listed = _endpoints_if_ready(call, runtime, identity)
     except PortError as error:
         _do_without_records(call, runtime, error)
         raise
-    looking = attempt(runtime, "look for the endpoint", lambda: deletion.look(listed))
-    addresses = attempt(runtime, "release the addresses", deletion.release)
-    others = attempt(runtime, "release what another IPAM plugin gave", deletion.release_others)
-    endpoint = attempt(runtime, "delete the endpoint", deletion.delete_endpoint)
+    looking = attempt(runtime, "look for the endpoint", lambda: removal.look(listed))
+    addresses = attempt(runtime, "release the addresses", removal.release)
+    others = attempt(runtime, "release what another IPAM plugin gave", removal.release_others)
+    endpoint = attempt(runtime, "delete the endpoint", removal.delete_endpoint)
     device = attempt(runtime, "remove the device", lambda: disconnect(call.request, runtime, call.deadline))
     failure = looking or endpoint or device or addresses or others
     if failure is not None:
@@ -102,21 +102,8 @@ def _do_without_records(call: Call, runtime: Runtime, why: PortError) -> None:
         attempt(runtime, "release the addresses", lambda: release_by_plugin(call, runtime))
 
 
-class _Deletion:
-    """What one DEL takes back of the records.
-
-    A container that was added under one interface name may be deleted under another. Its endpoint goes with it, unless
-    the interface that the endpoint is about is still there: then this DEL is about another one, which never had an
-    address of its own, and the endpoint and its addresses stay.
-    """
-
-    def __init__(self, call: Call, runtime: Runtime, identity: Identity) -> None:
-        self._call = call
-        self._runtime = runtime
-        self._identity = identity
-        self._key = endpoint_key(identity)
-        self._endpoint: WorkloadEndpoint | None = None
-        self._keep = False
+class _ContainerRemoval(RecordRemoval):
+    """A container that was added under one interface name may be deleted under another; its endpoint goes with it."""
 
     def look(self, listed: tuple[Stored[WorkloadEndpoint], ...] | None) -> None:
         """With None what is listed has still to be read."""
@@ -125,43 +112,21 @@ class _Deletion:
                 listed = self._runtime.datastore.list(endpoints_like(self._identity), self._call.deadline)
             except Missing:  # a Kubernetes datastore knows pods only, so it has none of this container's
                 return
-        own = next((stored for stored in listed if stored.key == self._key), None)
-        found = own or matching(self._identity, listed)
-        if found is None:
-            return
-        self._endpoint = found.record
-        if own is not None:
-            return
-        if self._is_alive(found.record.endpoint):
-            self._runtime.log.info("Keeping the endpoint of another interface that is still there", endpoint=found.key)
+        key = endpoint_key(self._identity)
+        own = next((stored for stored in listed if stored.key == key), None)
+        self._stored = own or matching(self._identity, listed)
+        if self._stored is not None and own is None and self._has_other_interface(self._stored.record.endpoint):
+            self._runtime.log.info(
+                "Keeping the endpoint of another interface that is still there", endpoint=self._stored.key
+            )
             self._keep = True
-        else:
-            metadata = found.record.metadata
-            self._key = WorkloadEndpointKey(metadata.namespace, metadata.name)
-
-    def _is_alive(self, ifname: str) -> bool:
-        netns = self._call.request.netns
-        if not netns or ifname == self._call.request.ifname:
-            return False
-        try:
-            seen = self._runtime.dataplane.look(netns, ifname, self._call.deadline)
-        except PortError:
-            return False  # the namespace is gone, and every interface with it
-        return seen is not None and seen.link is not None
-
-    def release(self) -> None:
-        if not self._keep:
-            release_by_plugin(self._call, self._runtime)
-
-    def release_others(self) -> None:
-        if not self._keep:
-            release_others(self._call, self._runtime, self._endpoint)
 
     def delete_endpoint(self) -> None:
         """By name and whatever is in it: a damaged record goes as well."""
         if self._keep:
             return
+        key = self._stored.key if self._stored is not None else endpoint_key(self._identity)
         try:
-            self._runtime.datastore.delete(self._key, None, self._call.deadline)
+            self._runtime.datastore.delete(key, None, self._call.deadline)
         except Missing:
-            self._runtime.log.debug("The endpoint is gone already", endpoint=self._key)
+            self._runtime.log.debug("The endpoint is gone already", endpoint=key)

@@ -13,8 +13,8 @@ from domain.ipam.block import HOST, Owner
 from domain.workload.identity import KUBERNETES, identify
 from ports.datastore import AllocationConfigKey, HandleKey, IPPools, NodeKey
 from ports.errors import Damaged
+from usecases.calls.deletion import with_settings_of_add
 from usecases.calls.node_name import node_name
-from usecases.calls.removal import with_settings_of_add
 from usecases.calls.safeguards import host_lock, refuse_own_namespace
 from usecases.ipam.free_addresses import Seen, cooldown_of, free_held
 from usecases.ipam.free_without_handle import free_without_handle

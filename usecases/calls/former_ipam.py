@@ -19,6 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.json_text import Json
     from domain.workload.endpoint import WorkloadEndpoint
+    from domain.workload.identity import Identity
+    from ports.datastore import Stored
     from ports.runtime import Runtime
     from usecases.calls.call import Call
 
@@ -62,6 +64,40 @@ def release_others(call: Call, runtime: Runtime, endpoint: WorkloadEndpoint | No
             }
         )
         runtime.former.host_local().delete(IpamCall(call.request, netconf, text), call.deadline)
+
+
+class RecordRemoval:
+    """What one DEL takes back of the records.
+
+    Addresses belong to the container, so they and the endpoint stay while an interface is there that the endpoint is
+    about and this DEL is not.
+    """
+
+    def __init__(self, call: Call, runtime: Runtime, identity: Identity) -> None:
+        self._call = call
+        self._runtime = runtime
+        self._identity = identity
+        self._stored: Stored[WorkloadEndpoint] | None = None
+        self._keep = False
+
+    def _has_other_interface(self, ifname: str) -> bool:
+        """Whether that is another interface than this DEL's, and still in the container's namespace."""
+        request = self._call.request
+        if not request.netns or ifname == request.ifname:
+            return False
+        try:
+            seen = self._runtime.dataplane.look(request.netns, ifname, self._call.deadline)
+        except PortError:
+            return False  # the namespace is gone, and every interface with it
+        return seen is not None and seen.link is not None
+
+    def release(self) -> None:
+        if not self._keep:
+            release_by_plugin(self._call, self._runtime)
+
+    def release_others(self) -> None:
+        if not self._keep:
+            release_others(self._call, self._runtime, self._stored.record if self._stored else None)
 
 
 def _has_handle(call: Call, runtime: Runtime) -> bool:

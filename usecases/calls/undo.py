@@ -1,14 +1,15 @@
-"""What to take back when a call fails, is interrupted, or cannot deliver its answer.
+"""Taking back all that there is, whatever fails on the way: what a failed call has done, or what a DEL finds.
 
-Each effect registers its undoing on the line after it. `keep` forgets them all, and is called only once the answer
-has left the process. Undoing runs in reverse order and has a budget of its own, so that an expired call can still
-clean up.
+A call may fail, be interrupted, or be unable to deliver its answer. Each effect registers its way back on the line
+after it. `keep` forgets them all, and is called only once the answer has left the process. `run` goes them in reverse
+order within a budget of its own, so that an expired call can still clean up.
 
-Invariant: every registered step is tried, whatever the earlier ones do; failures are logged, never raised.
+Invariant: every way back is tried, whatever the earlier ones do; failures are logged, and none is raised from here.
 """
 
 from __future__ import annotations
 
+from domain.cni.errors import CniError
 from domain.ipam.errors import IpamError
 from ports.deadline import Deadline
 from ports.errors import PortError
@@ -19,32 +20,43 @@ if TYPE_CHECKING:
 
     from ports.clock import Clock
     from ports.log import Log
+    from ports.runtime import Ports
 
-BUDGET = 10.0  # seconds for all steps together
+BUDGET = 10.0  # seconds for all ways back together
 
 
 class Undo:
     def __init__(self, clock: Clock, log: Log) -> None:
         self._clock = clock
         self._log = log
-        self._steps: list[tuple[str, Callable[[Deadline], None]]] = []
+        self._ways_back: list[tuple[str, Callable[[Deadline], None]]] = []
 
-    def register(self, what: str, step: Callable[[Deadline], None]) -> None:
+    def register(self, what: str, take_back: Callable[[Deadline], None]) -> None:
         """`what` names the effect to take back: `release 10.0.0.1`."""
-        self._steps.append((what, step))
+        self._ways_back.append((what, take_back))
 
     def keep(self) -> None:
         """The effects stay: forget how to undo them."""
-        self._steps.clear()
+        self._ways_back.clear()
 
     def run(self) -> None:
         """Take everything back, newest first."""
         deadline = self._clock.deadline(BUDGET)
-        while self._steps:
-            what, step = self._steps.pop()
+        while self._ways_back:
+            what, take_back = self._ways_back.pop()
             try:
-                step(deadline)
+                take_back(deadline)
             except (PortError, IpamError) as error:
                 self._log.error("Could not undo", step=what, error=error)
             else:
                 self._log.info("Undone", step=what)
+
+
+def attempt(runtime: Ports, what: str, part: Callable[[], None]) -> Exception | None:
+    """Do a part of a DEL; its failure, logged."""
+    try:
+        part()
+    except (PortError, CniError, IpamError) as error:
+        runtime.log.error("DEL could not " + what, error=error)
+        return error
+    return None

@@ -9,12 +9,13 @@ Invariant: the endpoint of another sandbox of the same pod stays (R01); every st
 from __future__ import annotations
 
 from domain.cni.errors import CniError
-from ports.errors import Conflict, Damaged, Missing, PortError, Refused, Unauthorized, Unavailable
+from ports.errors import Conflict, Damaged, Missing, Refused, Unauthorized, Unavailable
 from ports.ipam_plugin import IpamCall
 from usecases.calls.cluster_ready import CLUSTER, require_ready
+from usecases.calls.deletion import FIRST_ANSWER
 from usecases.calls.effects import disconnect
-from usecases.calls.former_ipam import release_by_plugin, release_others
-from usecases.calls.removal import FIRST_ANSWER, attempt
+from usecases.calls.former_ipam import RecordRemoval
+from usecases.calls.undo import attempt
 from usecases.ipam.sound_records import fetch_sound, if_sound, tell_damaged
 from usecases.pods.find_endpoint import endpoint_key, endpoints_like, matching
 from usecases.pods.pod_ipam import AZURE
@@ -23,7 +24,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.workload.endpoint import WorkloadEndpoint
     from domain.workload.identity import Identity
-    from ports.datastore import Stored
     from ports.runtime import Runtime
     from usecases.calls.call import Call
 
@@ -32,7 +32,7 @@ MAX_TRIES = 6
 
 def remove_pod(call: Call, runtime: Runtime, identity: Identity) -> None:
     """Tries everything; then raises what failed: the endpoint's failure before the device's before IPAM's."""
-    removal = _Removal(call, runtime, identity)
+    removal = _PodRemoval(call, runtime, identity)
     device = attempt(runtime, "remove the device", lambda: disconnect(call.request, runtime, call.deadline))
     looking = attempt(runtime, "look for the endpoint", removal.look)
     if isinstance(looking, (Unavailable, CniError)):
@@ -50,14 +50,10 @@ def remove_pod(call: Call, runtime: Runtime, identity: Identity) -> None:
         raise failure
 
 
-class _Removal:
-    def __init__(self, call: Call, runtime: Runtime, identity: Identity) -> None:
-        self._call = call
-        self._runtime = runtime
-        self._identity = identity
-        self._stored: Stored[WorkloadEndpoint] | None = None
-        self._damaged = False
-        self._keep = False
+class _PodRemoval(RecordRemoval):
+    """The endpoint of another sandbox stays. `_damaged` says that the pod's own record cannot be read."""
+
+    _damaged = False
 
     def look(self) -> None:
         """Case K02: an outage, and credentials that are refused, are told within ten seconds as something to retry."""
@@ -72,20 +68,13 @@ class _Removal:
             require_ready(cluster)
         self._damaged = isinstance(named, Damaged)
         self._stored = matching(self._identity, if_sound(listed) or ())
-        if self._stored is not None and self._has_other_interface(self._stored.record):
+        if self._stored is not None and self._is_of_other_interface(self._stored.record):
             self._runtime.log.info("Keeping what another interface has that is still there", endpoint=self._stored.key)
             self._keep = True
 
-    def _has_other_interface(self, endpoint: WorkloadEndpoint) -> bool:
-        """Case D06: addresses belong to the container, so they stay until the last of its interfaces goes."""
-        request = self._call.request
-        if not request.netns or endpoint.endpoint == request.ifname or endpoint.container_id != request.container_id:
-            return False
-        try:
-            seen = self._runtime.dataplane.look(request.netns, endpoint.endpoint, self._call.deadline)
-        except PortError:
-            return False  # the namespace is gone, and every interface with it
-        return seen is not None and seen.link is not None
+    def _is_of_other_interface(self, endpoint: WorkloadEndpoint) -> bool:
+        """Of this very sandbox: another one's endpoint says nothing of its interfaces."""
+        return endpoint.container_id == self._call.request.container_id and self._has_other_interface(endpoint.endpoint)
 
     def delete_endpoint(self) -> None:
         if self._damaged and self._stored is None:
@@ -123,10 +112,6 @@ class _Removal:
         self._runtime.log.info("Keeping the endpoint of a newer sandbox", container=endpoint.container_id)
         return False
 
-    def release_others(self) -> None:
-        if not self._keep:
-            release_others(self._call, self._runtime, self._stored.record if self._stored else None)
-
     def release(self) -> None:
         if self._keep:
             return
@@ -134,7 +119,7 @@ class _Removal:
             if self._call.netconf.ipam.type == AZURE:
                 self._release_by_azure()
             else:
-                release_by_plugin(self._call, self._runtime)
+                super().release()
         except Unauthorized as error:
             raise Unavailable(str(error)) from error
 

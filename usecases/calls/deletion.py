@@ -1,9 +1,7 @@
-"""What every DEL has in common: each part of it is tried whatever the others do, and lost settings are looked for."""
+"""What every DEL of Calico's plugins has in common: a limit for an outage, and lost settings are looked for."""
 
 from __future__ import annotations
 
-from domain.cni.errors import CniError
-from domain.ipam.errors import IpamError
 from ports.errors import BadConfiguration, PortError, Unauthorized, Unavailable
 from usecases.calls.node_name import NoNodename
 
@@ -53,13 +51,3 @@ def _raise_retriable(error: Exception, runtime: Runtime) -> None:
     if isinstance(error, BadConfiguration):
         folder = runtime.former.installed().folder
         raise Unavailable(f"{error}; DEL found no other settings in {folder}: put back what ADD had") from error
-
-
-def attempt(runtime: Runtime, what: str, step: Callable[[], None]) -> Exception | None:
-    """The step's failure, logged."""
-    try:
-        step()
-    except (PortError, CniError, IpamError) as error:
-        runtime.log.error("DEL could not " + what, error=error)
-        return error
-    return None
