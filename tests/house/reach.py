@@ -39,9 +39,7 @@ class _Module:
         self.methods: dict[str, list[str]] = {}
         self.bases: dict[str, list[str]] = {}
         self.imported: dict[str, tuple[str, str]] = {}  # name here → module, and name there
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                self.imported |= {alias.asname or alias.name: (node.module, alias.name) for alias in node.names}
+        self.imported |= _imports(tree)
         for statement in _flat(tree.body):
             self._add(statement)
 
@@ -61,6 +59,15 @@ class _Module:
                 self.trees.setdefault(name, []).append(statement)
         else:
             self.trees[""].append(statement)
+
+
+def _imports(tree: ast.AST) -> dict[str, tuple[str, str]]:
+    return {
+        alias.asname or alias.name: (node.module or "", alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
 
 
 def _flat(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -114,31 +121,30 @@ class Reach:
         self._reached.add(definition)
         self._open.append(Definition(module.name, ""))
         for tree in module.trees[definition.name]:
+            own = _imports(tree) if isinstance(tree, _DEFINED_BY_DEF) else {}
             for node in ast.walk(tree):
                 if isinstance(node, ast.Name) and f"{definition.name}.{node.id}" in module.trees:
                     self._attribute(node.id)  # a table of methods in the body of their class
                 else:
-                    self._follow_node(module, node)
+                    self._follow_node(module, own, node)
         self._offer_methods(module, definition.name)
 
-    def _follow_node(self, module: _Module, node: ast.AST) -> None:
+    def _follow_node(self, module: _Module, own: dict[str, tuple[str, str]], node: ast.AST) -> None:
+        """`own`: what the function itself imports, which hides what its module calls so."""
         if isinstance(node, ast.Name):
-            self._name(module, node.id)
+            if node.id not in own and node.id in module.trees:
+                self._open.append(Definition(module.name, node.id))
+            elif source := own.get(node.id) or module.imported.get(node.id):
+                self._open += [Definition(*source), Definition(".".join(source), "")]
         elif isinstance(node, ast.Attribute):
             if isinstance(node.value, ast.Name):
-                self._open.append(Definition(".".join(module.imported.get(node.value.id, ())), node.attr))
+                source = own.get(node.value.id) or module.imported.get(node.value.id, ())
+                self._open.append(Definition(".".join(source), node.attr))
             self._attribute(node.attr)
         elif isinstance(node, ast.ImportFrom):
             self._open.append(Definition(node.module or "", ""))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
             self._attribute(node.value)  # getattr(thing, "name")
-
-    def _name(self, module: _Module, name: str) -> None:
-        if name in module.trees:
-            self._open.append(Definition(module.name, name))
-        elif name in module.imported:
-            source, there = module.imported[name]
-            self._open += [Definition(source, there), Definition(f"{source}.{there}", "")]
 
     def _attribute(self, name: str) -> None:
         if name not in self._attributes:

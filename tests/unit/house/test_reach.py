@@ -30,13 +30,13 @@ BEING_DECIDED = (
     "usecases.ipam.promote_owner",
     "domain.ipam.owner_update:require_sense",
     "domain.ipam.errors:InCooldown",
-    "entrypoints.ctl_commands:Named",
+    "entrypoints.tortie.commands:Named",
 )
 
 
 @pytest.fixture(scope="module")
 def missed() -> set[Definition]:
-    by_name = [Definition("entrypoints.ctl_commands", name) for name in ("get", "apply", "create")]
+    by_name = [Definition("entrypoints.tortie.commands", name) for name in ("get", "apply", "create")]
     return Reach(ROOT, STARTS + by_name).missed()
 
 
@@ -77,6 +77,10 @@ class Row(sqlite3.Row):
     def keys(self): return ()
 
 
+def late():
+    return UNREAD
+
+
 def main():
     from usecases import late
 
@@ -105,6 +109,7 @@ def test_what_reach_sees(tmp_path):
     assert missed == {
         "entrypoints.main:TABLE",
         "entrypoints.main:UNREAD",
+        "entrypoints.main:late",
         "entrypoints.main:Story.untold",
         "ports.other:Base.never",
         "ports.other:not_called",
