@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 from errno import EEXIST
 
-from adapters.linux.bridge_interpreter import BridgeInterpreter, random_name
+from adapters.linux.bridge_steps import random_name
 from adapters.linux.errno_text import reason
+from adapters.linux.interpreter import Interpreter
 from adapters.linux.kernel import Kernel
 from adapters.linux.namespaces import NamespaceMissing, NotANamespace, is_own_namespace, open_namespace
 from adapters.linux.netlink.bridge_seam import BridgeNetlink
@@ -78,7 +79,7 @@ class LinuxBridges(Bridges):
 class LinuxSides(Sides):
     def __init__(self, kernel: Kernel, clock: Clock, log: Log, deadline: Deadline) -> None:
         self._kernel = kernel
-        self._interpreter = BridgeInterpreter(kernel, clock, log, deadline)
+        self._interpreter = Interpreter(kernel, clock, log, deadline)
 
     def _netlink(self, side: str) -> BridgeNetlink:
         netlink = self._kernel.netlink(side)

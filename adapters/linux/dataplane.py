@@ -9,12 +9,13 @@ Invariant: no namespace is made, no process started; a failed `connect` leaves n
 
 from __future__ import annotations
 
-from adapters.linux.interpreter import Interpreter, elsewhere_text, lives_elsewhere, other_end_is
+from adapters.linux.interpreter import Interpreter
 from adapters.linux.kernel import Kernel
 from adapters.linux.namespaces import NamespaceMissing, NotANamespace, Stranded, is_own_namespace
 from adapters.linux.netlink.seam import KernelError, LinkMissing, delete_named
 from adapters.linux.netlink.transports import load_lean
 from adapters.linux.spare_memory import give_back
+from adapters.linux.steps import elsewhere_text, lives_elsewhere, other_end_is
 from domain.ipam.address import V4, V6
 from domain.linux.steps import HOST, POD, Device
 from domain.workload.plan import plan_for

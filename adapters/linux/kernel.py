@@ -1,4 +1,5 @@
-"""The two sides of one container, host and pod, as a place where things can be looked up and done.
+"""The two sides of one container, host and pod, as a place where things can be looked up and done; and what the steps
+of one plan share while they are done there.
 
 One netlink socket per side is opened when first needed; the pod's is opened inside its namespace and then used from
 outside. Sysctls of the pod are written from inside, because /proc/sys shows what belongs to the calling thread.
@@ -11,8 +12,10 @@ from __future__ import annotations
 import os
 
 from adapters.linux.namespaces import Inside, open_namespace
+from adapters.linux.netlink.seam import LinkMissing
 from adapters.linux.sysctl import read_sysctl, write_sysctl
 from domain.linux.steps import HOST
+from ports.errors import Expired
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +24,12 @@ if TYPE_CHECKING:
 
     from adapters.linux.netlink.seam import Netlink
     from adapters.linux.netlink.transports import NetlinkLoader
+    from domain.ipam.address import Address
+    from domain.linux.link import Link
+    from domain.linux.steps import CreatePair, Device
+    from ports.clock import Clock
+    from ports.deadline import Deadline
+    from ports.log import Log
 
 
 class Kernel:
@@ -73,3 +82,46 @@ class Kernel:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class StepFailed(Exception):
+    """A step did not get what it needs though the kernel refused nothing. `str()` is the reason for the user."""
+
+
+class PlanRun:
+    """`made` is the pair that the run made, or may have; `link_local` are the addresses that it has awaited."""
+
+    def __init__(self, kernel: Kernel, clock: Clock, log: Log, deadline: Deadline) -> None:
+        self.kernel, self.clock, self.log = kernel, clock, log
+        self._deadline = deadline
+        self._links: dict[Device, Link] = {}
+        self.made: CreatePair | None = None
+        self.link_local: dict[Device, Address] = {}
+
+    def netlink(self, device: Device) -> Netlink:
+        """The one of the device's side."""
+        return self.kernel.netlink(device.side)
+
+    def look_up(self, device: Device) -> Link:
+        """LinkMissing if it is not there."""
+        found = self.netlink(device).link(device.name)
+        if found is None:
+            raise LinkMissing
+        self._links[device] = found
+        return found
+
+    def known(self, device: Device) -> Link | None:
+        """As it was looked up last."""
+        return self._links.get(device)
+
+    def index(self, device: Device) -> int:
+        """The kernel is asked once for each device."""
+        return (self._links.get(device) or self.look_up(device)).index
+
+    def check_time(self, waited_for: str) -> None:
+        if self._deadline.passed(self.clock.monotonic()):
+            raise Expired(waited_for)
+
+    def pause(self, seconds: float, waited_for: str) -> None:
+        self.clock.sleep(seconds)
+        self.check_time(waited_for)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from adapters.linux import spare_memory
-from adapters.linux.interpreter import StepFailed
+from adapters.linux.kernel import StepFailed
 from adapters.linux.netlink.seam import KernelError
 from adapters.memory.clock import MemoryClock
 from descriptors import SIGNALS, replaced, signals_restored, stdin

@@ -10,7 +10,7 @@ from errno import EEXIST, EINVAL, EOPNOTSUPP, EPERM
 
 import pytest
 
-from adapters.linux.bridge_interpreter import BridgeInterpreter
+from adapters.linux.interpreter import Interpreter
 from adapters.linux.netlink.bridge_seam import BridgeNetlink, KernelAddress
 from adapters.linux.netlink.seam import KernelError
 from adapters.memory.clock import MemoryClock
@@ -171,7 +171,7 @@ class Bench:
         self.netlink.put("veth1")
 
     def run(self, *actions, seconds: float = 60) -> None:
-        interpreter = BridgeInterpreter(self.kernel, self.clock, self.log, self.clock.deadline(seconds))
+        interpreter = Interpreter(self.kernel, self.clock, self.log, self.clock.deadline(seconds))
         interpreter.run([Step(action, "cannot: ") for action in actions])
 
     def refused(self, *actions) -> str:

@@ -1,4 +1,4 @@
-"""Making true what the bridge plugin's plans say, beside the steps that all plans share.
+"""Doing to bridges and their ports what the words of domain/linux/bridge_steps say.
 
 Several calls may do so at once with one bridge: what is there already is as good as what was made here.
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from errno import EACCES, EEXIST, EOPNOTSUPP
 
-from adapters.linux.interpreter import Interpreter, StepFailed
+from adapters.linux.kernel import StepFailed
 from adapters.linux.netlink.bridge_seam import BridgeNetlink
 from adapters.linux.netlink.seam import KernelError, LinkMissing, PairRequest
 from domain.bridge.addressing import in_the_way
@@ -34,11 +34,11 @@ from domain.linux.steps import HOST, Device
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from adapters.linux.kernel import Kernel
+    from collections.abc import Callable
+    from typing import Any
+
+    from adapters.linux.kernel import PlanRun
     from domain.linux.link import Link
-    from ports.clock import Clock
-    from ports.deadline import Deadline
-    from ports.log import Log
 
 _OWN_NAMESPACE = "/proc/thread-self/ns/net"
 
@@ -48,10 +48,12 @@ def random_name() -> str:
     return "veth" + os.urandom(4).hex()
 
 
-class BridgeInterpreter(Interpreter):
-    def __init__(self, kernel: Kernel, clock: Clock, log: Log, deadline: Deadline) -> None:
-        super().__init__(kernel, clock, log, deadline)
-        self._verbs |= {
+class BridgeSteps:
+    """`doings` is for each word what it does."""
+
+    def __init__(self, run: PlanRun) -> None:
+        self._run = run
+        self.doings: dict[type, Callable[[Any], None]] = {
             EnsureBridge: self._ensure_bridge,
             Enslave: self._enslave,
             JoinVlans: self._join_vlans,
@@ -67,7 +69,7 @@ class BridgeInterpreter(Interpreter):
         }
 
     def _bridges(self, side: str = HOST) -> BridgeNetlink:
-        netlink = self._kernel.netlink(side)
+        netlink = self._run.kernel.netlink(side)
         assert isinstance(netlink, BridgeNetlink)  # noqa: S101 - who opens it decides: adapters/linux/bridges
         return netlink
 
@@ -92,13 +94,13 @@ class BridgeInterpreter(Interpreter):
             self._bridges().set_promiscuous(bridge.index)
 
     def _enslave(self, action: Enslave) -> None:
-        netlink, index = self._bridges(), self._index(action.device)
+        netlink, index = self._bridges(), self._run.index(action.device)
         netlink.enslave(index, self._port(Device(HOST, action.bridge)).index)
         if action.hairpin or action.isolated:
             netlink.set_port(index, hairpin=action.hairpin, isolated=action.isolated)
 
     def _join_vlans(self, action: JoinVlans) -> None:
-        self._join(self._index(action.device), action.untagged, action.tagged, only=action.only)
+        self._join(self._run.index(action.device), action.untagged, action.tagged, only=action.only)
 
     def _join(self, index: int, untagged: int, tagged: tuple[int, ...], *, only: bool) -> None:
         """What has just become a port is a member of the bridge's default VLAN."""
@@ -122,11 +124,11 @@ class BridgeInterpreter(Interpreter):
         if netlink.link(action.name) is None:
             other = random_name()
             self._make_host_pair(action.name, other, bridge.mtu)
-            port = self._index(Device(HOST, other))
+            port = self._run.index(Device(HOST, other))
             netlink.enslave(port, bridge.index)
             self._join(port, action.vlan, (), only=action.only)
             netlink.set_up(port, up=True)
-        netlink.set_up(self._index(device), up=True)
+        netlink.set_up(self._run.index(device), up=True)
 
     def _make_host_pair(self, name: str, other: str, mtu: int) -> None:
         here = os.open(_OWN_NAMESPACE, os.O_RDONLY | os.O_CLOEXEC)
@@ -139,11 +141,11 @@ class BridgeInterpreter(Interpreter):
 
     def _assign_address(self, action: AssignAddress) -> None:
         netlink = self._bridges(action.device.side)
-        netlink.assign_address(self._index(action.device), action.address, settled=action.settled)
+        netlink.assign_address(self._run.index(action.device), action.address, settled=action.settled)
 
     def _await_settled(self, action: AwaitSettled) -> None:
-        index, netlink = self._index(action.device), self._bridges(action.device.side)
-        give_up = self._clock.monotonic() + action.limit
+        index, netlink = self._run.index(action.device), self._bridges(action.device.side)
+        give_up = self._run.clock.monotonic() + action.limit
         while True:
             waiting = [one for one in netlink.known_addresses(index, V6) if one.tentative]
             taken = [one for one in waiting if one.duplicate]
@@ -151,14 +153,14 @@ class BridgeInterpreter(Interpreter):
                 raise StepFailed(f"{taken[0].address} is in use elsewhere on the link")
             if not [one for one in waiting if one.wide]:  # a link-local one may go on settling by itself
                 return
-            if self._clock.monotonic() >= give_up:
+            if self._run.clock.monotonic() >= give_up:
                 raise StepFailed(
                     f"link {action.device.name} still has tentative addresses after {action.limit:g} seconds"
                 )
-            self._pause(action.pause, f"the addresses of {action.device.name} to settle")
+            self._run.pause(action.pause, f"the addresses of {action.device.name} to settle")
 
     def _ensure_address(self, action: EnsureAddress) -> None:
-        netlink, index = self._bridges(), self._index(action.device)
+        netlink, index = self._bridges(), self._run.index(action.device)
         present = [one.address for one in netlink.known_addresses(index, action.address.version)]
         if action.address in present:
             return
@@ -180,13 +182,13 @@ class BridgeInterpreter(Interpreter):
         self._bridges().set_mac(found.index, found.mac)
 
     def _ensure_sysctl(self, action: EnsureSysctl) -> None:
-        if self._kernel.read_sysctl(action.side, action.path) != action.value:
-            self._kernel.write_sysctl(action.side, action.path, action.value)
+        if self._run.kernel.read_sysctl(action.side, action.path) != action.value:
+            self._run.kernel.write_sysctl(action.side, action.path, action.value)
 
     def _append_route(self, action: AppendRoute) -> None:
         self._bridges(action.device.side).append_route(
             Route(
-                link=self._index(action.device),
+                link=self._run.index(action.device),
                 destination=action.destination,
                 gateway=action.gateway,
                 priority=action.priority,
@@ -202,10 +204,10 @@ class BridgeInterpreter(Interpreter):
         for pause in action.pauses:
             if state == "up":
                 return
-            self._pause(pause, f"{action.device.name} to be operational")
+            self._run.pause(pause, f"{action.device.name} to be operational")
             state = self._port(action.device).state
         if state != "up":
             raise StepFailed(state)
 
     def _set_alias(self, action: SetAlias) -> None:
-        self._bridges().set_alias(self._index(action.device), action.alias)
+        self._bridges().set_alias(self._run.index(action.device), action.alias)
