@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ports.deadline import Deadline
 
 
-class Reservation(Value):
+class AddressFile(Value):
     """`ifname` is "" in records that older versions wrote. `made` is in nanoseconds since the epoch."""
 
     address: Address
@@ -38,7 +38,7 @@ class AddressFiles(ABC):
         """Hold the store's lock for a `with` block. Expired if it cannot be had in time."""
 
     @abstractmethod
-    def reservations(self) -> tuple[Reservation, ...]:
+    def reservations(self) -> tuple[AddressFile, ...]:
         """Those with a holder: a file without content, which a crash or a full disk has left, reserves nothing."""
 
     @abstractmethod

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from domain.bridge.conf import AttachmentId
     from domain.bridge.host_local import HostLocalConf, Range, RangeSet
-    from ports.address_files import AddressFiles, Reservation
+    from ports.address_files import AddressFile, AddressFiles
     from ports.deadline import Deadline
 
 # Nanoseconds for which GC leaves a reservation alone: its container may be younger than the list of valid ones.
@@ -69,7 +69,7 @@ def _choose(
     ranges: RangeSet,
     requested: Address | None,
     owner: AttachmentId,
-    taken: dict[Address, Reservation],
+    taken: dict[Address, AddressFile],
     last: Address | None,
 ) -> ResultIp:
     if requested is not None:
@@ -84,7 +84,7 @@ def _choose(
     raise _NoAddress(f"no IP addresses available in range set: {ranges}")
 
 
-def _requested(ranges: RangeSet, requested: Address, taken: dict[Address, Reservation]) -> ResultIp:
+def _requested(ranges: RangeSet, requested: Address, taken: dict[Address, AddressFile]) -> ResultIp:
     source = next(one for one in ranges.ranges if requested in one)
     if requested == source.gateway:
         raise _NoAddress(f"requested ip {requested} is subnet's gateway")
@@ -97,7 +97,7 @@ def _given(address: Address, source: Range) -> ResultIp:
     return ResultIp(Cidr(address.version, address.number, source.subnet.length), gateway=source.gateway)
 
 
-def _is_whose(reservation: Reservation, owner: AttachmentId) -> bool:
+def _is_whose(reservation: AddressFile, owner: AttachmentId) -> bool:
     return reservation.container_id == owner.container_id and reservation.ifname in {"", owner.ifname}
 
 
@@ -118,7 +118,7 @@ def check(owner: AttachmentId, files: AddressFiles, deadline: Deadline) -> None:
 
 def collect(
     valid: Iterable[AttachmentId], files: AddressFiles, deadline: Deadline, now: int
-) -> tuple[Reservation, ...]:
+) -> tuple[AddressFile, ...]:
     """Release what belongs to nobody valid and is not YOUNG any more; what was released (case B01)."""
     kept = tuple(valid)
     if not files.exist():

@@ -18,7 +18,7 @@ from stat import S_ISREG
 from adapters.linux.directory import make_directory
 from adapters.linux.errno_text import reason
 from domain.ipam.address import Address
-from ports.address_files import AddressFiles, Reservation
+from ports.address_files import AddressFile, AddressFiles
 from ports.errors import Expired, Unavailable
 
 TYPE_CHECKING = False
@@ -58,10 +58,10 @@ class HostLocalFiles(AddressFiles):
     def held(self, deadline: Deadline) -> _Held:
         return _Held(self._directory, self._clock, deadline)
 
-    def reservations(self) -> tuple[Reservation, ...]:
+    def reservations(self) -> tuple[AddressFile, ...]:
         return tuple([one for one in self._listed() if one.container_id])
 
-    def _listed(self) -> list[Reservation]:
+    def _listed(self) -> list[AddressFile]:
         """Files without content too."""
         try:
             names = os.listdir(self._directory)
@@ -69,7 +69,7 @@ class HostLocalFiles(AddressFiles):
             raise Unavailable(f"open {self._directory}: {reason(error)}") from error
         return [found for name in names if (found := self._reservation(name)) is not None]
 
-    def _reservation(self, name: str) -> Reservation | None:
+    def _reservation(self, name: str) -> AddressFile | None:
         try:
             address = Address.parse(name)
         except ValueError:
@@ -79,7 +79,7 @@ class HostLocalFiles(AddressFiles):
         except OSError:
             return None
         container_id, _, ifname = content.strip().partition("\n")
-        return Reservation(address, container_id.strip(), ifname.strip(), made)
+        return AddressFile(address, container_id.strip(), ifname.strip(), made)
 
     def reserve(self, address: Address, container_id: str, ifname: str, number: int) -> None:
         path = self._path(str(address))

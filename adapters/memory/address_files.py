@@ -5,7 +5,7 @@ Invariant: nothing changes unless its lock is held.
 
 from __future__ import annotations
 
-from ports.address_files import AddressFiles, Reservation
+from ports.address_files import AddressFile, AddressFiles
 from ports.errors import Expired, Unavailable
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ class MemoryAddressFiles(AddressFiles):
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self.reserved: dict[Address, Reservation] = {}
+        self.reserved: dict[Address, AddressFile] = {}
         self.last: dict[int, Address] = {}
         self.room = 1 << 30
         self.is_held = self.is_made = False
@@ -35,7 +35,7 @@ class MemoryAddressFiles(AddressFiles):
             raise Expired("the lock of the address files")
         return _Held(self)
 
-    def reservations(self) -> tuple[Reservation, ...]:
+    def reservations(self) -> tuple[AddressFile, ...]:
         return tuple(self.reserved.values())
 
     def reserve(self, address: Address, container_id: str, ifname: str, number: int) -> None:
@@ -43,7 +43,7 @@ class MemoryAddressFiles(AddressFiles):
         if not self.room:
             raise Unavailable(f"open {address}: no space left on device")
         self.room -= 1
-        self.reserved[address] = Reservation(address, container_id, ifname, self._clock.now())
+        self.reserved[address] = AddressFile(address, container_id, ifname, self._clock.now())
         self.last[number] = address
 
     def release(self, address: Address) -> None:

@@ -14,7 +14,7 @@ from domain.cni.errors import CniError
 from domain.cni.request import parse_address_args
 from domain.cni.result import Dns, ResultRoute
 from domain.ipam.address import Address, Cidr
-from ports.address_files import Reservation
+from ports.address_files import AddressFile
 from ports.errors import Unavailable
 from usecases import host_local
 
@@ -56,7 +56,7 @@ class Store:
 
     def hold(self, address: str, container: str, ifname: str = "eth0", age: int = DAY) -> None:
         parsed = Address.parse(address)
-        self.files.reserved[parsed] = Reservation(parsed, container, ifname, self.clock.now() - age)
+        self.files.reserved[parsed] = AddressFile(parsed, container, ifname, self.clock.now() - age)
 
 
 @pytest.fixture
