@@ -19,7 +19,7 @@ class MissingFile(Missing):
         self.key = path
 
 
-class Node(ABC):
+class ThisNode(ABC):
     @abstractmethod
     def addresses(self) -> tuple[Address, ...]:
         """The addresses of this machine's own devices, in the namespace the process runs in; () if unknown."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ports.ipam_plugin import IpamPlugin
     from ports.lock import Lock
     from ports.log import Log
-    from ports.node import Node
+    from ports.node import ThisNode
     from ports.readiness import Readiness
 
 
@@ -52,7 +52,7 @@ class Runtime(Ports):
         cluster: Callable[[], Cluster],
         dataplane: Callable[[], Dataplane],
         ipam_plugin: Callable[[], IpamPlugin],
-        node: Callable[[], Node],
+        node: Callable[[], ThisNode],
         lock: Callable[[], Lock],
         readiness: Callable[[], Readiness],
         former: Callable[[], Former],
@@ -76,7 +76,7 @@ class Runtime(Ports):
         cluster: Cluster
         dataplane: Dataplane
         ipam_plugin: IpamPlugin
-        node: Node
+        node: ThisNode
         readiness: Readiness
         former: Former
 

@@ -15,7 +15,7 @@ from adapters.linux.errno_text import reason
 from adapters.linux.host_routes import host_routes, interface_of
 from adapters.linux.own_addresses import own_addresses
 from ports.errors import Refused, Unavailable
-from ports.node import MissingFile, Node
+from ports.node import MissingFile, ThisNode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _FILE_MODE = 0o600
 
 
-class NodeFiles(Node):
+class NodeFiles(ThisNode):
     def addresses(self) -> tuple[Address, ...]:
         return own_addresses()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ports.errors import Refused, Unavailable
-from ports.node import MissingFile, Node
+from ports.node import MissingFile, ThisNode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 LARGEST = 1 << 20
 
 
-class MemoryNode(Node):
+class MemoryNode(ThisNode):
     """`files` and `name` may be changed by a test at any time; paths in `broken` can be neither read nor changed."""
 
     def __init__(self, name: str = "", files: Mapping[str, str] | None = None) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ports.ipam_plugin import IpamPlugin
     from ports.lock import Lock
     from ports.log import Log
-    from ports.node import Node
+    from ports.node import ThisNode
     from ports.readiness import Readiness
 
     Load = TypeVar("Load", bound=Callable[[], object])
@@ -286,7 +286,7 @@ def _is_own(type: str, environment: Mapping[str, str]) -> bool:
     return own is not None and is_this_program(found, own)
 
 
-def node() -> Node:
+def node() -> ThisNode:
     from adapters.linux.node_files import NodeFiles
 
     return NodeFiles()

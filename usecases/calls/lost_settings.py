@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.json_text import Json
     from ports.former import Installed
-    from ports.node import Node
+    from ports.node import ThisNode
     from ports.runtime import Runtime
     from usecases.calls.call import Call
 
@@ -104,7 +104,7 @@ def _of_same_network(netconf: NetConf, installed: Installed) -> tuple[str, NetCo
     return "", None
 
 
-def _completed(netconf: NetConf, other: NetConf, node: Node) -> NetConf:
+def _completed(netconf: NetConf, other: NetConf, node: ThisNode) -> NetConf:
     return _filled(netconf, other, node, (_TEXTS, _PATHS)).replace(
         policy=_filled(netconf.policy, other.policy, node, (_POLICY_TEXTS, _POLICY_PATHS)),
         kubernetes=_filled(netconf.kubernetes, other.kubernetes, node, (_KUBERNETES_TEXTS, _KUBERNETES_PATHS)),
@@ -117,7 +117,7 @@ if TYPE_CHECKING:
     V = TypeVar("V", bound=Value)
 
 
-def _filled(value: V, other: V, node: Node, fields: tuple[tuple[str, ...], tuple[str, ...]]) -> V:
+def _filled(value: V, other: V, node: ThisNode, fields: tuple[tuple[str, ...], tuple[str, ...]]) -> V:
     texts, paths = fields
     lacking = [name for name in texts if not getattr(value, name)]
     lacking += [name for name in paths if _is_lost(getattr(value, name), node)]
@@ -125,12 +125,12 @@ def _filled(value: V, other: V, node: Node, fields: tuple[tuple[str, ...], tuple
     return value.replace(**{name: text for name, text in given.items() if text})
 
 
-def _is_lost(path: str, node: Node) -> bool:
+def _is_lost(path: str, node: ThisNode) -> bool:
     """A list of kubeconfigs is lost if none of it is there."""
     return not any(node.exists(one) for one in path.split(":") if one)
 
 
-def _lacks_kubeconfig(netconf: NetConf, node: Node) -> bool:
+def _lacks_kubeconfig(netconf: NetConf, node: ThisNode) -> bool:
     kubernetes = netconf.kubernetes
     if netconf.datastore_type not in ("", "kubernetes"):
         return False  # whose pods' API server, if it has one, is a matter of the network's configuration

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.cni.netconf import NetConf
     from ports.log import Log
-    from ports.node import Node
+    from ports.node import ThisNode
 
 MTU_FILE = "/var/lib/calico/mtu"
 LARGEST_MTU = (1 << 31) - 1  # what the kernel takes as a number; a device refuses far smaller ones
@@ -20,7 +20,7 @@ _LARGEST = (1 << 63) - 1
 _DIGITS = frozenset("0123456789")
 
 
-def device_mtu(netconf: NetConf, node: Node, log: Log) -> int:
+def device_mtu(netconf: NetConf, node: ThisNode, log: Log) -> int:
     """The MTU, 0 (also for a negative one) for the kernel's default. CniError `failed to read MTU file: <why>`."""
     from_file = _from_file(node, log, required=netconf.require_mtu_file)
     mtu = netconf.mtu or from_file
@@ -29,7 +29,7 @@ def device_mtu(netconf: NetConf, node: Node, log: Log) -> int:
     return max(0, mtu)
 
 
-def _from_file(node: Node, log: Log, *, required: bool) -> int:
+def _from_file(node: ThisNode, log: Log, *, required: bool) -> int:
     try:
         text = node.read(MTU_FILE)
     except Missing as error:

@@ -13,7 +13,7 @@ from ports.errors import PortError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.cni.netconf import NetConf
-    from ports.node import Node
+    from ports.node import ThisNode
 
 DEFAULT_FILE = "/var/lib/calico/nodename"
 
@@ -26,7 +26,7 @@ class NoNodename(CniError):
         super().__init__(INTERNAL, f"stat {path}: no such file or directory: {hint}", advice)
 
 
-def require_nodename_file(netconf: NetConf, node: Node) -> None:
+def require_nodename_file(netconf: NetConf, node: ThisNode) -> None:
     """Refuse to work while calico-node, which leaves the file, has not run. The network plugin's check only.
 
     The original demands the file even when `nodename` makes it useless; here it may be missing then, unless the
@@ -50,7 +50,7 @@ def _advice(netconf: NetConf) -> str:
     )
 
 
-def node_name(netconf: NetConf, node: Node) -> str:
+def node_name(netconf: NetConf, node: ThisNode) -> str:
     """`nodename`, else the file's content, else `hostname`, else the system's host name in lower case; "" without any.
 
     White space around the file's content does not count (the original takes it for a part of the name). A file that
@@ -59,7 +59,7 @@ def node_name(netconf: NetConf, node: Node) -> str:
     return netconf.nodename or _from_file(netconf, node) or netconf.hostname or node.host_name().strip().lower()
 
 
-def _from_file(netconf: NetConf, node: Node) -> str:
+def _from_file(netconf: NetConf, node: ThisNode) -> str:
     try:
         return node.read(netconf.nodename_file or DEFAULT_FILE).strip()
     except PortError:

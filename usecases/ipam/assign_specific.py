@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from domain.ipam.block import Attribute, Block, Handle
     from domain.ipam.pools import Pool
     from ports.datastore import Stored
-    from ports.node import Node
+    from ports.node import ThisNode
     from usecases.calls.undo import Undo
     from usecases.ipam.work import Work
 
@@ -168,7 +168,7 @@ def _require_affinity(block: Block, owner: Owner) -> None:
         raise IpamError("Block host affinity does not match")
 
 
-def upgrade_host(work: Work, node: Node, owner: Owner) -> None:
+def upgrade_host(work: Work, node: ThisNode, owner: Owner) -> None:
     """Once per boot, before a particular address is assigned: bring the node's old affinity records up to date.
 
     Old versions stored affinities without the labels by which they are listed today. The file tells all plugins of a

@@ -29,15 +29,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.cni.request import Request
     from domain.cni.result import Result
-    from ports.node import Node
+    from ports.node import ThisNode
 
 
-def before_add(node: Node, network: str, netconf_text: str) -> str:
+def before_add(node: ThisNode, network: str, netconf_text: str) -> str:
     """The text to give the plugin on ADD."""
     return ask_for_subnet(netconf_text, _network(node, network))
 
 
-def after_add(node: Node, network: str, request: Request, result: Result) -> None:
+def after_add(node: ThisNode, network: str, request: Request, result: Result) -> None:
     """Remember the subnet and the addresses that the plugin chose."""
     addresses = tuple([ip.address for ip in result.ips])
     node.write(network_path(network), network_text(network_after_add(network, addresses)))
@@ -46,7 +46,7 @@ def after_add(node: Node, network: str, request: Request, result: Result) -> Non
     node.write(endpoint_path(network, request.container_id, request.ifname), endpoint_text(endpoint))
 
 
-def before_delete(node: Node, network: str, request: Request, netconf_text: str) -> str | None:
+def before_delete(node: ThisNode, network: str, request: Request, netconf_text: str) -> str | None:
     """The text to give the plugin on DEL; None when nothing was ever allocated, so there is nothing to run."""
     path = endpoint_path(network, request.container_id, request.ifname)
     text = _read(node, path)
@@ -59,12 +59,12 @@ def before_delete(node: Node, network: str, request: Request, netconf_text: str)
     return ask_for_release(netconf_text, _network(node, network), endpoint)
 
 
-def after_delete(node: Node, network: str, request: Request) -> None:
+def after_delete(node: ThisNode, network: str, request: Request) -> None:
     """Forget an endpoint whose addresses are released."""
     node.remove(endpoint_path(network, request.container_id, request.ifname))
 
 
-def _network(node: Node, network: str) -> AzureNetwork | None:
+def _network(node: ThisNode, network: str) -> AzureNetwork | None:
     path = network_path(network)
     text = _read(node, path)
     try:
@@ -73,7 +73,7 @@ def _network(node: Node, network: str) -> AzureNetwork | None:
         raise _damaged(path, error) from error
 
 
-def _read(node: Node, path: str) -> str | None:
+def _read(node: ThisNode, path: str) -> str | None:
     try:
         return node.read(path)
     except Missing:

@@ -18,7 +18,7 @@ from ports.dataplane import Dataplane
 from ports.datastore import Datastore
 from ports.ipam_plugin import IpamPlugin
 from ports.lock import Lock
-from ports.node import Node
+from ports.node import ThisNode
 from ports.readiness import Readiness
 from ports.runtime import Runtime
 
@@ -29,7 +29,7 @@ PORTS = {
     "datastore": Datastore,
     "ipam_plugin": IpamPlugin,
     "lock": Lock,
-    "node": Node,
+    "node": ThisNode,
     "readiness": Readiness,
 }
 
