@@ -76,7 +76,7 @@ PLUGIN = Plugin(
 
 def _report_connection(environ: Mapping[str, str], log: Log, open_runtime: Opener | None) -> int:
     """`-t`: silent when the datastore answers and is ready, else error 100 with the reason as details."""
-    _, error = attempt(lambda: _test_connection(environ, log, open_runtime), "the connection test", log)
+    _, error = attempt(lambda: _check_connection(environ, log, open_runtime), "the connection test", log)
     if error is None:
         return 0
     log.error("Datastore connection test failed.", error=error)
@@ -84,11 +84,11 @@ def _report_connection(environ: Mapping[str, str], log: Log, open_runtime: Opene
     return 1
 
 
-def _test_connection(environ: Mapping[str, str], log: Log, open_runtime: Opener | None) -> None:
+def _check_connection(environ: Mapping[str, str], log: Log, open_runtime: Opener | None) -> None:
     from domain.cni.netconf import parse_netconf
-    from usecases.check_connection import test_connection
+    from usecases.check_connection import check_connection
 
     text, waited = read_stdin(BUDGET)
     netconf = parse_netconf(text)
     runtime = (open_runtime or default_opener())(netconf, environ, log)
-    test_connection(netconf, runtime, runtime.clock.deadline(budget(netconf) - waited))
+    check_connection(netconf, runtime, runtime.clock.deadline(budget(netconf) - waited))

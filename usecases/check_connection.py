@@ -16,7 +16,7 @@ ANSWER = 2.0  # seconds
 _EXPIRED = "error getting ClusterInformation: context deadline exceeded"
 
 
-def test_connection(netconf: NetConf, runtime: Runtime, deadline: Deadline) -> None:
+def check_connection(netconf: NetConf, runtime: Runtime, deadline: Deadline) -> None:
     """Returns if so; raises what ADD would raise otherwise."""
     del netconf  # the runtime was opened from it; Kubernetes access will be tried from it as well
     first = deadline.sooner(runtime.clock.monotonic(), ANSWER)

@@ -11,7 +11,8 @@ from __future__ import annotations
 from domain.cni.errors import INTERNAL, CniError
 from domain.ipam.address import V4, V6, Address, Cidr
 from domain.value import Value
-from domain.workload.host_local import DEFAULT_ROUTES, HOST_LOCAL, pod_routes, text_for_release
+from domain.workload.attachment import DEFAULT_ROUTES
+from domain.workload.host_local import HOST_LOCAL, pod_routes, text_for_release
 from domain.workload.identity import KUBERNETES, identify
 from ports.dataplane import Seen
 from ports.errors import Refused

@@ -33,10 +33,10 @@ def collect_bridge(call: BridgeCall, runtime: BridgeRuntime) -> None:
     if call.netconf.valid_attachments is None:
         runtime.log.warning("GC without cni.dev/valid-attachments: nothing is done")
         return
-    _Collection(call, runtime, frozenset(call.netconf.valid_attachments)).run()
+    _GarbageCollection(call, runtime, frozenset(call.netconf.valid_attachments)).run()
 
 
-class _Collection:
+class _GarbageCollection:
     def __init__(self, call: BridgeCall, runtime: BridgeRuntime, valid: frozenset[AttachmentId]) -> None:
         self._call, self._runtime, self._valid = call, runtime, valid
         self._network = call.netconf.name

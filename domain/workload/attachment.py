@@ -14,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+DEFAULT_ROUTES = (Cidr.parse("0.0.0.0/0"), Cidr.parse("::/0"))
+
 
 class Attachment(Value):
     """What is wanted for one container interface.

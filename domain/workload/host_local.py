@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from domain.json_text import Json
 
 HOST_LOCAL = "host-local"
-DEFAULT_ROUTES = (Cidr.parse("0.0.0.0/0"), Cidr.parse("::/0"))
 _PLACEHOLDERS = {"usepodcidr": V4, "usepodcidripv6": V6}
 _EVERYTHING = {V4: "0.0.0.0/0", V6: "::/0"}
 _NOTHING_CONFIGURED = {
@@ -69,6 +68,8 @@ def pod_routes(text: str, *, include_default_routes: bool = False) -> tuple[Cidr
 
     A configured gateway means nothing, as the pod's only neighbour is its host. ValueError for a malformed section.
     """
+    from domain.workload.attachment import DEFAULT_ROUTES  # a DEL does without
+
     document = parse(text)
     ipam = document.get("ipam") if isinstance(document, dict) else None
     routes = ipam.get("routes") if isinstance(ipam, dict) else None

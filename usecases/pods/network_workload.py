@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
 from domain.resource import Metadata
-from domain.workload.attachment import Attachment
+from domain.workload.attachment import DEFAULT_ROUTES, Attachment
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.endpoint_rules import check_endpoint, with_forced_labels
-from domain.workload.host_local import DEFAULT_ROUTES
 from domain.workload.mesos import mesos_endpoint_labels
 from domain.workload.names import host_interface_name
 from ports.datastore import WorkloadEndpointKey

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
 from domain.cni.result import Result, ResultIp
-from domain.workload.host_local import DEFAULT_ROUTES, HOST_LOCAL, needs_pod_cidrs, pod_routes, text_for_assignment
+from domain.workload.attachment import DEFAULT_ROUTES
+from domain.workload.host_local import HOST_LOCAL, needs_pod_cidrs, pod_routes, text_for_assignment
 from domain.workload.pool_text import with_pools
 from ports.errors import Refused, Unavailable
 from ports.ipam_plugin import IpamCall

@@ -647,22 +647,22 @@ def test_check_without_a_previous_result_has_nothing_to_compare(node):
 
 
 def test_a_ready_cluster_passes_the_connection_test(node):
-    connection.test_connection(NetConf(), node.runtime(), Deadline(60.0))
+    connection.check_connection(NetConf(), node.runtime(), Deadline(60.0))
 
 
 def test_the_connection_test_says_what_add_would_say(node):
     node.set_ready(ready=False)
     with pytest.raises(CniError, match="Calico is currently not ready to process requests"):
-        connection.test_connection(NetConf(), node.runtime(), Deadline(60.0))
+        connection.check_connection(NetConf(), node.runtime(), Deadline(60.0))
     node.remove(ClusterInformationKey("default"))
     with pytest.raises(CniError, match="error getting ClusterInformation"):
-        connection.test_connection(NetConf(), node.runtime(), Deadline(60.0))
+        connection.check_connection(NetConf(), node.runtime(), Deadline(60.0))
 
 
 def test_the_connection_test_says_why_the_datastore_is_away(node):
     node.fail("fetch", ClusterInformationKey, Unavailable("no route to host"))
     with pytest.raises(Unavailable, match="error getting ClusterInformation: no route to host"):
-        connection.test_connection(NetConf(), node.runtime(), Deadline(60.0))
+        connection.check_connection(NetConf(), node.runtime(), Deadline(60.0))
 
 
 def test_the_connection_test_waits_two_seconds(node):
@@ -672,5 +672,5 @@ def test_the_connection_test_waits_two_seconds(node):
             raise Expired("the datastore")
 
     with pytest.raises(Unavailable, match=r"error getting ClusterInformation: (context )?deadline exceeded"):
-        connection.test_connection(NetConf(), node.runtime(datastore=lambda: Silent(node.clock)), Deadline(60.0))
+        connection.check_connection(NetConf(), node.runtime(datastore=lambda: Silent(node.clock)), Deadline(60.0))
     assert node.clock.monotonic() == 2

@@ -9,8 +9,8 @@ import pytest
 
 from domain.cni.netconf import IpamSettings, NetConf
 from domain.ipam.address import Cidr
+from domain.workload.attachment import DEFAULT_ROUTES
 from domain.workload.host_local import (
-    DEFAULT_ROUTES,
     needs_pod_cidrs,
     pod_routes,
     text_for_assignment,

@@ -39,7 +39,7 @@ def run(datastore, log=None):
 
     others = dict.fromkeys(("cluster", "dataplane", "ipam_plugin", "node", "lock", "readiness", "former"), unused)
     runtime = Runtime(datastore=lambda: datastore, clock=MemoryClock(), log=log or RecordingLog(), **others)
-    use_case.test_connection(NetConf(), runtime, LATER)
+    use_case.check_connection(NetConf(), runtime, LATER)
 
 
 @pytest.fixture
