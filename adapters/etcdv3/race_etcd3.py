@@ -14,7 +14,8 @@ from time import monotonic
 
 from adapters.etcdv3.etcdrpc import RangeRequest, RequestOp, TxnRequest
 from adapters.etcdv3.transport import DEADLINE_EXCEEDED, ONE_KEY, UNAVAILABLE, TransportError, Untrusted
-from adapters.etcdv3.transport_etcd3 import SLICE, Client, Etcd3Transport, let_go, outcome
+from adapters.etcdv3.transport_etcd3 import Client, Etcd3Transport, let_go, outcome
+from adapters.wire.grpcio import SLICE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from adapters.etcdv3.settings import Endpoint
     from adapters.etcdv3.transport import Open, Question, Tls, Transport
-    from adapters.etcdv3.transport_etcd3 import Withheld
+    from adapters.wire.grpcio import Withheld
 
 _HEAD_START = 0.25  # seconds that an endpoint has before the next one is tried as well
 _ONE_KEY = TxnRequest(success=[RequestOp(request_range=RangeRequest(key=b"\0"))])

@@ -4,24 +4,20 @@ The package's client makes requests and holds the channel. What it lacks is adde
 endpoints, the system's authorities, tokens over http (current gRPC refuses the package's way of sending them without
 TLS), the revision of a write, and statuses as they are. Its message classes are ours (`etcdrpc`).
 
-The library works in threads of its own, and its Python part holds locks that an exception from a signal handler would
-leave locked. So termination signals are withheld while it runs, and admitted between two moments of waiting.
-
 Invariant: no type of gRPC's leaves the two modules; nothing is sent twice.
 """
 
 from __future__ import annotations
 
 import _thread
-import os
 
 from adapters.etcdv3 import etcdrpc
-from adapters.etcdv3.load_etcd3 import CIPHERS, NO_CIPHER_BEFORE_1_3
 from adapters.etcdv3.messages import DELETE, PUT, RANGE, Done, read_token
 from adapters.etcdv3.scrutiny import believed, deletion_result, read_result, write_result
 from adapters.etcdv3.transport import DEADLINE_EXCEEDED, Heard, Outcome, Transport, TransportError, Untrusted
 from adapters.regular_file import read_regular
 from adapters.wire.grpc_call import LONGEST
+from adapters.wire.grpcio import GRACE, is_over, takes_only_tls_1_3
 from adapters.wire.http2 import MOST
 from adapters.wire.tls import SYSTEM_AUTHORITIES
 
@@ -33,24 +29,13 @@ from etcd3 import Etcd3Client, transactions  # noqa: E402 - after its messages
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import TracebackType
-    from typing import Any, Protocol, Self
+    from typing import Any
 
     from adapters.etcdv3.settings import Endpoint
     from adapters.etcdv3.transport import Row, Tls
-
-    class Withheld(Protocol):
-        """A block that termination signals do not interrupt, except at `admit`."""
-
-        def __enter__(self) -> Self: ...
-        def __exit__(
-            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-        ) -> None: ...
-        def admit(self) -> None: ...
+    from adapters.wire.grpcio import Withheld
 
 
-SLICE = 0.05  # seconds between two chances for termination signals
-_GRACE = 1.0  # seconds that the library may take to notice that the time is over
 _OPTIONS = (
     ("grpc.enable_http_proxy", 0),
     ("grpc.enable_retries", 0),
@@ -85,7 +70,7 @@ class Client(Etcd3Client):  # type: ignore[misc]  # the package has no types
     def __init__(self, endpoint: Endpoint, tls: Tls) -> None:
         self.endpoint = endpoint
         self._tls = tls
-        if endpoint.secure and tls.only_newest and os.environ.get(CIPHERS) != NO_CIPHER_BEFORE_1_3:
+        if endpoint.secure and tls.only_newest and not takes_only_tls_1_3():
             raise Untrusted("TLS 1.3 alone is wanted, but the library was loaded without")
         super().__init__(endpoint.host_text, endpoint.port, ca_cert=endpoint.secure or None, grpc_options=_OPTIONS)
 
@@ -151,8 +136,10 @@ class Etcd3Transport(Transport):
         metadata = (("token", token),) if token else None
         with self._withheld() as signals:
             future = procedure.future(request, timeout=seconds, metadata=metadata)
-            _wait(future, seconds + _GRACE, signals)
-            return outcome(future)
+            if is_over(future, seconds, signals):
+                return outcome(future)
+            future.cancel()
+            raise TransportError(DEADLINE_EXCEEDED, "no answer")
 
 
 def let_go(client: Client) -> None:
@@ -169,7 +156,7 @@ def let_go(client: Client) -> None:
             closed.release()
 
     _thread.start_new_thread(close, ())
-    closed.acquire(timeout=_GRACE)
+    closed.acquire(timeout=GRACE)
 
 
 def _done(answer: Any) -> Done:
@@ -184,19 +171,6 @@ def _done(answer: Any) -> Done:
         any(one.more for one in ranges),
         answer.header.cluster_id,
     )
-
-
-def _wait(future: Any, seconds: float, signals: Withheld) -> None:
-    """Until the call is over. Waiting on a bare lock leaves nothing half done."""
-    answered = _thread.allocate_lock()
-    answered.acquire()
-    future.add_done_callback(lambda _: answered.release())
-    for _ in range(int(seconds / SLICE)):
-        if answered.acquire(timeout=SLICE):
-            return
-        signals.admit()
-    future.cancel()
-    raise TransportError(DEADLINE_EXCEEDED, "no answer")
 
 
 def outcome(future: Any) -> Any:
