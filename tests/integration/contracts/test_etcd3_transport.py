@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 import time
 from contextlib import suppress
 
@@ -14,64 +11,19 @@ from adapters.etcdv3.load_etcd3 import load_etcd3
 from adapters.etcdv3.settings import parse_endpoints
 from adapters.etcdv3.transport import Tls, TransportError
 from adapters.linux.process.signals import Withheld
-from contracts.etcd_transport import ANY, EtcdTransportContract
+from contracts.etcd_signals import EtcdSignalsContract
+from contracts.etcd_transport import EtcdTransportContract
 from integration.contracts.test_lean_etcd_transport import hostile
-from services.etcd import Etcd
 from services.http2_peer import CONTINUATION, HEADERS, frame, settings
-from services.tcp_proxy import BlackHole, TcpProxy
 
 
-class TestEtcd3Transport(EtcdTransportContract):
+class TestEtcd3Transport(EtcdTransportContract, EtcdSignalsContract):
     loading = "from adapters.etcdv3.load_etcd3 import load_etcd3; opener = load_etcd3(tls, Withheld)"
 
     @pytest.fixture(scope="class")
     @classmethod
     def opener(cls):
         return load_etcd3(Tls(), Withheld)
-
-
-class Stopped(BaseException):
-    pass
-
-
-@pytest.fixture
-def raising_sigterm():
-    """SIGTERM raises, half a second from now."""
-
-    def stop(_number, _frame):
-        raise Stopped
-
-    before = signal.signal(signal.SIGTERM, stop)
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
-    yield timer
-    timer.cancel()
-    signal.signal(signal.SIGTERM, before)
-
-
-def test_a_signal_ends_an_attempt_to_connect(raising_sigterm):
-    with BlackHole() as hole:
-        began = time.monotonic()
-        raising_sigterm.start()
-        with pytest.raises(Stopped):
-            load_etcd3(Tls(), Withheld)(parse_endpoints(hole.url), Tls(), 30.0)
-        assert time.monotonic() - began < 2
-
-
-def test_a_signal_ends_a_request_and_the_next_connection_works(raising_sigterm):
-    opener = load_etcd3(Tls(), Withheld)
-    with Etcd() as etcd, TcpProxy(etcd.port) as proxy:
-        transport = opener(parse_endpoints(proxy.url), Tls(), 10.0)
-        proxy.stalled.set()
-        began = time.monotonic()
-        raising_sigterm.start()
-        with pytest.raises(Stopped):
-            transport.read([ANY], 30.0)
-        assert time.monotonic() - began < 2
-        transport.close()
-        proxy.stalled.clear()
-        again = opener(parse_endpoints(proxy.url), Tls(), 10.0)
-        assert again.read([ANY], 5.0) == [[]]
-        again.close()
 
 
 def test_headers_without_end_hold_nobody():

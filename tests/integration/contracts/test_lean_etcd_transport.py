@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import socket
 import threading
 import time
@@ -23,8 +21,8 @@ from adapters.etcdv3.transport import (
     TransportError,
 )
 from adapters.etcdv3.transport_lean import open_lean
+from contracts.etcd_signals import EtcdSignalsContract
 from contracts.etcd_transport import ANY, EtcdTransportContract, failure
-from services.etcd import Etcd
 from services.http2_peer import (
     CONTINUATION,
     DATA,
@@ -39,12 +37,11 @@ from services.http2_peer import (
     settings,
 )
 from services.request_proxy import RequestProxy
-from services.tcp_proxy import BlackHole, TcpProxy
 
 INTERNAL = 13
 
 
-class TestLeanTransport(EtcdTransportContract):
+class TestLeanTransport(EtcdTransportContract, EtcdSignalsContract):
     loading = "from adapters.etcdv3.transport_lean import open_lean as opener"
 
     @pytest.fixture(scope="class")
@@ -110,52 +107,6 @@ class TestLeanTransport(EtcdTransportContract):
             assert str(etcd.endpoint) == url
             assert failure(lambda: etcd.read(ONE_KEY.ranges, 0.3)).status == DEADLINE_EXCEEDED
             etcd.close()
-
-
-# --- signals ---------------------------------------------------------------------------------------------------------
-
-
-class Stopped(BaseException):
-    pass
-
-
-@pytest.fixture
-def raising_sigterm():
-    """SIGTERM raises, half a second from now."""
-
-    def stop(_number, _frame):
-        raise Stopped
-
-    before = signal.signal(signal.SIGTERM, stop)
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
-    yield timer
-    timer.cancel()
-    signal.signal(signal.SIGTERM, before)
-
-
-def test_a_signal_ends_an_attempt_to_connect(raising_sigterm):
-    with BlackHole() as hole:
-        began = time.monotonic()
-        raising_sigterm.start()
-        with pytest.raises(Stopped):
-            open_lean(parse_endpoints(hole.url), Tls(), 30.0)
-        assert time.monotonic() - began < 2
-
-
-def test_a_signal_ends_a_request_and_the_next_connection_works(raising_sigterm):
-    with Etcd() as etcd, TcpProxy(etcd.port) as proxy:
-        transport = open_lean(parse_endpoints(proxy.url), Tls(), 10.0)
-        proxy.stalled.set()
-        began = time.monotonic()
-        raising_sigterm.start()
-        with pytest.raises(Stopped):
-            transport.read([ANY], 30.0)
-        assert time.monotonic() - began < 2
-        transport.close()
-        proxy.stalled.clear()
-        again = open_lean(parse_endpoints(proxy.url), Tls(), 10.0)
-        assert again.read([ANY], 5.0) == [[]]
-        again.close()
 
 
 # --- servers that are none -------------------------------------------------------------------------------------------
