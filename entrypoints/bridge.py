@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from domain.cni.request import Request
     from domain.json_text import Json
     from entrypoints.skel import Opener
+    from ports.deadline import Deadline
     from ports.log import Log
     from ports.runtime import BridgeRuntime
     from usecases.calls.call import BridgeCall
@@ -33,7 +34,12 @@ _WITH_INTERFACE_MTU = "1.1.0"
 _ABOUT = "CNI bridge plugin"
 
 
-def main(name: str, arguments: Sequence[str], environ: Mapping[str, str], open_runtime: Opener | None = None) -> int:
+def main(
+    name: str,
+    arguments: Sequence[str],
+    environ: Mapping[str, str],
+    open_runtime: Opener[BridgeConf, BridgeRuntime] | None = None,
+) -> int:
     """The exit code of `<name> <arguments>`."""
     try:
         flags = parse_flags(arguments, name, _FLAGS)
@@ -43,7 +49,8 @@ def main(name: str, arguments: Sequence[str], environ: Mapping[str, str], open_r
     if "v" in flags:
         return 0 if send(VERSION + "\n") else 1
     log = call_log(name, environ)
-    return run(_plugin(log, own_name=name == OWN_NAME), environ, log, open_runtime or _open_runtime)
+    plugin = _plugin(log, own_name=name == OWN_NAME)
+    return run(plugin.replace(open_runtime=open_runtime) if open_runtime else plugin, environ, log)
 
 
 def call_log(name: str, environ: Mapping[str, str]) -> CallLog:
@@ -58,7 +65,7 @@ def call_log(name: str, environ: Mapping[str, str]) -> CallLog:
     return log
 
 
-def _plugin(log: CallLog, *, own_name: bool) -> Plugin:
+def _plugin(log: CallLog, *, own_name: bool) -> Plugin[BridgeConf, BridgeCall, BridgeRuntime]:
     def read_netconf(document: Json, verb: str) -> BridgeConf:
         from domain.bridge.conf import read_bridge_conf
 
@@ -68,12 +75,12 @@ def _plugin(log: CallLog, *, own_name: bool) -> Plugin:
 
     return Plugin(
         about=_ABOUT,
-        ignore_unknown_args=False,
+        read_netconf=read_netconf,
         read_args=_read_args,
+        open_runtime=_open_runtime,
+        make_call=_make_call,
         verbs={"ADD": _add, "DEL": _delete, "CHECK": _check, "GC": _collect, "STATUS": _status},
         supported=SUPPORTED_BY_BRIDGE,
-        read_netconf=read_netconf,
-        make_call=_make_call,
         versioned_errors=True,
         subject=_ABOUT,
     )
@@ -84,10 +91,12 @@ def _read_args(request: Request) -> CniArgs:
     return parse_mac_args(request.args) if request.command == "ADD" else CniArgs()
 
 
-def _make_call(*parts: object) -> BridgeCall:
+def _make_call(
+    request: Request, args: CniArgs, netconf: BridgeConf, netconf_text: str, deadline: Deadline
+) -> BridgeCall:
     from usecases.calls.call import BridgeCall
 
-    return BridgeCall(*parts)  # type: ignore[arg-type]  # as entrypoints/skel hands them
+    return BridgeCall(request, args, netconf, netconf_text, deadline)
 
 
 def _open_runtime(conf: BridgeConf, environ: Mapping[str, str], log: Log) -> BridgeRuntime:
@@ -103,7 +112,7 @@ def _add(call: BridgeCall, runtime: BridgeRuntime, undo: Undo) -> str:
     version = call.netconf.cni_version or _UNDECLARED
     result = add_bridge(call, runtime, undo)
     if version != _WITH_INTERFACE_MTU:
-        result = result.replace(interfaces=tuple([one.replace(mtu=0) for one in result.interfaces]))
+        result = result.replace(interfaces=tuple([interface.replace(mtu=0) for interface in result.interfaces]))
     return result_text(result, version)
 
 

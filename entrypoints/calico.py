@@ -9,7 +9,7 @@ from domain.cni.errors import PLUGIN_FAILURE, CniError, error_text
 from domain.cni.request import parse_args_of
 from entrypoints.flags import UsageWanted, parse_flags
 from entrypoints.logs import CallLog
-from entrypoints.skel import BUDGET, Plugin, attempt, budget, default_opener, run
+from entrypoints.skel import BUDGET, Plugin, attempt, budget, run
 from entrypoints.stdio import read_stdin, say, send
 from entrypoints.version import VERSION
 
@@ -17,7 +17,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from domain.cni.netconf import NetConf
+    from domain.cni.request import CniArgs, Request
+    from domain.json_text import Json
     from entrypoints.skel import Opener
+    from ports.deadline import Deadline
     from ports.log import Log
     from ports.runtime import Runtime
     from usecases.calls.call import Call
@@ -27,7 +31,9 @@ _FLAGS = {"t": "Test datastore connection", "v": "Display version"}
 _UNDECLARED = "0.2.0"  # the version of the result when the configuration declares none
 
 
-def main(arguments: Sequence[str], environ: Mapping[str, str], open_runtime: Opener | None = None) -> int:
+def main(
+    arguments: Sequence[str], environ: Mapping[str, str], open_runtime: Opener[NetConf, Runtime] | None = None
+) -> int:
     """The exit code of `calico <arguments>`."""
     try:
         flags = parse_flags(arguments, "Calico", _FLAGS)
@@ -38,8 +44,26 @@ def main(arguments: Sequence[str], environ: Mapping[str, str], open_runtime: Ope
         return 0 if send(VERSION + "\n") else 1
     log = CallLog("cni-plugin")
     if "t" in flags:
-        return _report_connection(environ, log, open_runtime)
-    return run(PLUGIN, environ, log, open_runtime)
+        return _report_connection(environ, log, open_runtime or _open_runtime)
+    return run(PLUGIN.replace(open_runtime=open_runtime) if open_runtime else PLUGIN, environ, log)
+
+
+def _read_netconf(document: Json, verb: str) -> NetConf:
+    from domain.cni.netconf import read_netconf
+
+    return read_netconf(document, verb)
+
+
+def _open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runtime:
+    from entrypoints.wiring.calico import open_runtime
+
+    return open_runtime(netconf, environ, log)
+
+
+def _make_call(request: Request, args: CniArgs, netconf: NetConf, netconf_text: str, deadline: Deadline) -> Call:
+    from usecases.calls.call import Call
+
+    return Call(request, args, netconf, netconf_text, deadline)
 
 
 def _add(call: Call, runtime: Runtime, undo: Undo) -> str:
@@ -68,13 +92,16 @@ def _check(call: Call, runtime: Runtime, _undo: Undo) -> str:
 
 PLUGIN = Plugin(
     about="Calico CNI plugin",
-    ignore_unknown_args=True,
+    read_netconf=_read_netconf,
     read_args=parse_args_of,
+    open_runtime=_open_runtime,
+    make_call=_make_call,
     verbs={"ADD": _add, "DEL": _delete, "CHECK": _check},
+    ignore_unknown_args=True,
 )
 
 
-def _report_connection(environ: Mapping[str, str], log: Log, open_runtime: Opener | None) -> int:
+def _report_connection(environ: Mapping[str, str], log: Log, open_runtime: Opener[NetConf, Runtime]) -> int:
     """`-t`: silent when the datastore answers and is ready, else error 100 with the reason as details."""
     _, error = attempt(lambda: _check_connection(environ, log, open_runtime), "the connection test", log)
     if error is None:
@@ -84,11 +111,11 @@ def _report_connection(environ: Mapping[str, str], log: Log, open_runtime: Opene
     return 1
 
 
-def _check_connection(environ: Mapping[str, str], log: Log, open_runtime: Opener | None) -> None:
+def _check_connection(environ: Mapping[str, str], log: Log, open_runtime: Opener[NetConf, Runtime]) -> None:
     from domain.cni.netconf import parse_netconf
     from usecases.check_connection import check_connection
 
     text, waited = read_stdin(BUDGET)
     netconf = parse_netconf(text)
-    runtime = (open_runtime or default_opener())(netconf, environ, log)
+    runtime = open_runtime(netconf, environ, log)
     check_connection(netconf, runtime, runtime.clock.deadline(budget(netconf) - waited))

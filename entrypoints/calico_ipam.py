@@ -5,7 +5,7 @@ from __future__ import annotations
 from domain.cni.request import check_address_args, parse_args_of
 from entrypoints.flags import UsageWanted, parse_flags
 from entrypoints.logs import CallLog
-from entrypoints.skel import Plugin, default_opener, run
+from entrypoints.skel import Plugin, run
 from entrypoints.stdio import say, send
 from entrypoints.version import VERSION
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from domain.cni.request import CniArgs, Request
     from domain.json_text import Json
     from entrypoints.skel import Opener
+    from ports.deadline import Deadline
     from ports.log import Log
     from ports.runtime import Runtime
     from usecases.calls.call import Call
@@ -26,7 +27,9 @@ _FLAGS = {"upgrade": "Upgrade from host-local", "v": "Display version"}
 _UNDECLARED = "0.1.0"  # the version of the result when the configuration declares none
 
 
-def main(arguments: Sequence[str], environ: Mapping[str, str], open_runtime: Opener | None = None) -> int:
+def main(
+    arguments: Sequence[str], environ: Mapping[str, str], open_runtime: Opener[NetConf, Runtime] | None = None
+) -> int:
     """The exit code of `calico-ipam <arguments>`."""
     try:
         flags = parse_flags(arguments, "calico-ipam", _FLAGS)
@@ -38,13 +41,20 @@ def main(arguments: Sequence[str], environ: Mapping[str, str], open_runtime: Ope
     if "upgrade" in flags:
         say("Error: the migration from host-local (-upgrade) is not part of this build\n")
         return 1
-    return run(PLUGIN, environ, CallLog("ipam"), open_runtime or _open_runtime)
+    return run(PLUGIN.replace(open_runtime=open_runtime) if open_runtime else PLUGIN, environ, CallLog("ipam"))
 
 
 def _open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runtime:
     """IPAM makes no devices: which dataplane makes them, and with what options, is not its business."""
-    runtime: Runtime = default_opener()(netconf.replace(dataplane_type=None), environ, log)
-    return runtime
+    from entrypoints.wiring.calico import open_runtime
+
+    return open_runtime(netconf.replace(dataplane_type=None), environ, log)
+
+
+def _make_call(request: Request, args: CniArgs, netconf: NetConf, netconf_text: str, deadline: Deadline) -> Call:
+    from usecases.calls.call import Call
+
+    return Call(request, args, netconf, netconf_text, deadline)
 
 
 def _read_netconf(document: Json, verb: str) -> NetConf:
@@ -85,8 +95,9 @@ def _check(call: Call, runtime: Runtime, _undo: Undo) -> str:
 
 PLUGIN = Plugin(
     about="Calico CNI IPAM",
-    ignore_unknown_args=False,
-    read_args=_read_args,
     read_netconf=_read_netconf,
+    read_args=_read_args,
+    open_runtime=_open_runtime,
+    make_call=_make_call,
     verbs={"ADD": _add, "DEL": _delete, "CHECK": _check},
 )

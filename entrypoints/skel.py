@@ -27,19 +27,26 @@ from entrypoints.version import VERSION
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any, TypeAlias, TypeVar
+    from typing import Generic, TypeAlias, TypeVar
 
     from domain.cni.plugin_conf import PluginConf
     from domain.cni.request import CniArgs, Request
     from domain.json_text import Json
     from entrypoints.logs import CallLog
+    from ports.deadline import Deadline
     from ports.log import Log
+    from ports.runtime import Ports
+    from usecases.calls.call import PluginCall
     from usecases.calls.undo import Undo
 
     T = TypeVar("T")
-    # Which call, configuration and runtime go together is the plugin's business: it names all three.
-    Verb: TypeAlias = Callable[[Any, Any, Undo], str]
-    Opener: TypeAlias = Callable[[Any, Mapping[str, str], Log], Any]
+    ConfT = TypeVar("ConfT", bound=PluginConf)
+    CallT = TypeVar("CallT", bound=PluginCall)
+    PortsT = TypeVar("PortsT", bound=Ports)
+    Opener: TypeAlias = Callable[[ConfT, Mapping[str, str], Log], PortsT]
+else:  # `typing` would take longer to load than a call without effects takes
+    ConfT = CallT = PortsT = None
+    Generic = {(None, None, None): object}
 
 BUDGET = 60.0  # seconds for a call whose configuration does not say
 _LONGEST = 86_400  # a day; the kernel's timers do not take any number
@@ -48,34 +55,23 @@ _OWN = ("domain", "ports", "usecases", "adapters", "entrypoints")
 _ENOMEM, _NO_FILES = 12, (23, 24)  # ENFILE, EMFILE
 
 
-def _read_netconf(document: Json, verb: str) -> PluginConf:
-    from domain.cni.netconf import read_netconf
+class Plugin(Value, Generic[ConfT, CallT, PortsT]):
+    """What differs between our plugins. Which configuration, call and ports go together, each says by its types.
 
-    return read_netconf(document, verb)
-
-
-def _make_calico_call(*parts: Any) -> object:
-    from usecases.calls.call import Call
-
-    return Call(*parts)
-
-
-class Plugin(Value):
-    """What differs between our plugins.
-
-    `about` goes before the version; a verb answers with the text for stdout. `ignore_unknown_args` as in
-    `domain.cni.request`. `read_netconf` gets the verb beside the document: a DEL minds less than an ADD. `make_call`
-    makes what the verbs are called with from request, arguments, configuration, its text and the deadline. With
-    `versioned_errors` an error names the version that was asked for. `subject` is who is said to have panicked.
+    `about` goes before the version. `read_netconf` gets the verb beside the document: a DEL minds less than an ADD.
+    `make_call` gets request, arguments, configuration, its text and the deadline. A verb answers with the text for
+    stdout. `ignore_unknown_args` as in `domain.cni.request`. With `versioned_errors` an error names the version that
+    was asked for. `subject` is who is said to have panicked.
     """
 
     about: str
-    ignore_unknown_args: bool
+    read_netconf: Callable[[Json, str], ConfT]
     read_args: Callable[[Request], CniArgs]
-    verbs: Mapping[str, Verb]
+    open_runtime: Opener[ConfT, PortsT]
+    make_call: Callable[[Request, CniArgs, ConfT, str, Deadline], CallT]
+    verbs: Mapping[str, Callable[[CallT, PortsT, Undo], str]]
+    ignore_unknown_args: bool = False
     supported: tuple[str, ...] = SUPPORTED
-    read_netconf: Callable[[Json, str], PluginConf] = _read_netconf
-    make_call: Callable[..., object] = _make_calico_call
     versioned_errors: bool = False
     subject: str = "Calico CNI"
 
@@ -104,7 +100,7 @@ class Effects:
                 return
 
 
-def run(plugin: Plugin, environ: Mapping[str, str], log: CallLog, open_runtime: Opener | None = None) -> int:
+def run(plugin: Plugin[ConfT, CallT, PortsT], environ: Mapping[str, str], log: CallLog) -> int:
     """The exit code. Without CNI_COMMAND it only says what it is."""
     verb = environ.get("CNI_COMMAND", "")
     if not verb:
@@ -112,7 +108,7 @@ def run(plugin: Plugin, environ: Mapping[str, str], log: CallLog, open_runtime: 
         return 0
     try:
         raise_when_signalled()
-        return _make_call(plugin, environ, log, open_runtime)
+        return _serve(plugin, environ, log)
     except Interrupted as signal:  # it came before `attempt` could take it, so nothing has been begun
         seen()
         send(error_text(_interrupted(signal, verb)))
@@ -125,22 +121,20 @@ def _interrupted(signal: Interrupted, verb: str) -> CniError:
     return CniError(TRY_AGAIN_LATER, f"interrupted by {signal} during {verb}")
 
 
-def _make_call(plugin: Plugin, environ: Mapping[str, str], log: CallLog, open_runtime: Opener | None) -> int:
+def _serve(plugin: Plugin[ConfT, CallT, PortsT], environ: Mapping[str, str], log: CallLog) -> int:
     """Have it done and answer, or answer with the error and take back what was done; the exit code."""
     verb = environ["CNI_COMMAND"]
     effects = Effects()
     try:
-        return _answer(plugin, environ, log, effects, open_runtime)
+        return _answer(plugin, environ, log, effects)
     except MemoryError:  # in answering
         effects.take_back(verb, log)
         raise
 
 
-def _answer(
-    plugin: Plugin, environ: Mapping[str, str], log: CallLog, effects: Effects, open_runtime: Opener | None
-) -> int:
+def _answer(plugin: Plugin[ConfT, CallT, PortsT], environ: Mapping[str, str], log: CallLog, effects: Effects) -> int:
     verb = environ["CNI_COMMAND"]
-    answer, error = attempt(lambda: _respond(plugin, environ, log, effects, open_runtime), verb, log, plugin.subject)
+    answer, error = attempt(lambda: _respond(plugin, environ, log, effects), verb, log, plugin.subject)
     if answer is not None and send(answer):
         effects.keep()
         return 0
@@ -153,9 +147,7 @@ def _answer(
     return 1
 
 
-def _respond(
-    plugin: Plugin, environ: Mapping[str, str], log: CallLog, effects: Effects, open_runtime: Opener | None
-) -> str:
+def _respond(plugin: Plugin[ConfT, CallT, PortsT], environ: Mapping[str, str], log: CallLog, effects: Effects) -> str:
     request = read_request(environ, ignore_unknown_args=plugin.ignore_unknown_args)
     if request.command == "VERSION":
         return version_text(plugin.supported)
@@ -172,18 +164,12 @@ def _respond(
     args = plugin.read_args(request)
     for warning in netconf.warnings + args.warnings:
         log.warning(warning)
-    runtime = (open_runtime or default_opener())(netconf, environ, log)
+    runtime = plugin.open_runtime(netconf, environ, log)
     set_aside()
     undo = effects.begin(Undo(runtime.clock, log))
     deadline = runtime.clock.deadline(budget(netconf) - waited)
     call = plugin.make_call(request, args, netconf, netconf_text, deadline)
     return plugin.verbs[request.command](call, runtime, undo)
-
-
-def default_opener() -> Opener:
-    from entrypoints.wiring.calico import open_runtime
-
-    return open_runtime
 
 
 def budget(netconf: PluginConf) -> float:

@@ -18,7 +18,7 @@ from adapters.linux.netlink.seam import KernelError
 from adapters.memory.clock import MemoryClock
 from descriptors import SIGNALS, replaced, signals_restored, stdin
 from domain.cni.errors import CniError
-from domain.cni.netconf import NetConf
+from domain.cni.netconf import NetConf, read_netconf
 from domain.cni.request import CniArgs
 from domain.cni.result import BadAddress
 from domain.ipam.errors import IpamError
@@ -68,6 +68,19 @@ def open_runtime(_netconf: NetConf, _environ: Mapping[str, str], log: Log) -> Ru
     )
 
 
+def a_plugin(
+    verbs: Mapping[str, Any], read_netconf: Callable[[Any, str], NetConf] = read_netconf
+) -> Plugin[NetConf, Call, Runtime]:
+    return Plugin(
+        about="A plugin",
+        read_netconf=read_netconf,
+        read_args=lambda _request: CniArgs(),
+        open_runtime=open_runtime,
+        make_call=Call,
+        verbs=verbs,
+    )
+
+
 class Subject:
     """A plugin whose ADD has one effect, then does what the test wants; `undone` lists what was taken back."""
 
@@ -86,10 +99,10 @@ class Subject:
         self.undone.append("second")
 
     def run(self, netconf: str | bytes | None = None, **environ: str) -> int:
-        plugin = Plugin("A plugin", False, lambda _request: CniArgs(), {"ADD": self.add, "DEL": lambda *_: ""})
+        plugin = a_plugin({"ADD": self.add, "DEL": lambda *_: ""})
         content = json.dumps(NETCONF) if netconf is None else netconf
         with stdin(content):
-            return run(plugin, {**ENVIRON, **environ}, CallLog("test"), open_runtime)
+            return run(plugin, {**ENVIRON, **environ}, CallLog("test"))
 
 
 def failing(error: BaseException) -> Callable[[Call], str]:
@@ -125,9 +138,9 @@ def test_what_reading_the_configuration_warns_of_is_logged(capfd: pytest.Capture
     def read(_document: object, verb: str) -> NetConf:
         return NetConf(warnings=(f"{verb} minds little",))
 
-    plugin = Plugin("A plugin", False, lambda _request: CniArgs(), {"DEL": lambda *_: ""}, read_netconf=read)
+    plugin = a_plugin({"DEL": lambda *_: ""}, read)
     with stdin(json.dumps(NETCONF)):
-        assert run(plugin, {**ENVIRON, "CNI_COMMAND": "DEL"}, CallLog("test"), open_runtime) == 0
+        assert run(plugin, {**ENVIRON, "CNI_COMMAND": "DEL"}, CallLog("test")) == 0
     out, logged = capfd.readouterr()
     assert out == ""
     assert "DEL minds little" in logged
@@ -232,8 +245,8 @@ class TerminatedWhenRead(dict[str, str]):
 
 
 def test_a_signal_before_the_call_has_begun_is_answered_too(capfd: pytest.CaptureFixture[str]) -> None:
-    plugin = Plugin("A plugin", False, lambda _request: CniArgs(), {})
-    assert run(plugin, TerminatedWhenRead(ENVIRON), CallLog("test"), open_runtime) == 1
+    plugin = a_plugin({})
+    assert run(plugin, TerminatedWhenRead(ENVIRON), CallLog("test")) == 1
     assert json.loads(capfd.readouterr().out) == {"code": 11, "msg": "interrupted by SIGTERM during ADD"}
 
 
@@ -380,9 +393,9 @@ def test_bad_input_gives_one_error(text: str | bytes, code: int, why: str, capfd
 
 
 def test_an_unreadable_stdin_is_code_5(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    plugin = Plugin("A plugin", False, lambda _request: CniArgs(), {})
+    plugin = a_plugin({})
     with replaced(0, os.open(tmp_path, os.O_RDONLY)):
-        assert run(plugin, ENVIRON, CallLog("test"), open_runtime) == 1
+        assert run(plugin, ENVIRON, CallLog("test")) == 1
     expected = {"code": 5, "msg": "error reading from stdin: read /dev/stdin: is a directory"}
     assert json.loads(capfd.readouterr().out) == expected
 
