@@ -53,7 +53,7 @@ class Attribute(Value):
         return (self.handle or "").lower() == WINDOWS_HANDLE
 
 
-class HostReservation(Value):
+class HostReservedAttr(Value):
     """Addresses that a host keeps for itself in each of its blocks: `start` at the beginning, `end` at the end.
 
     Windows needs them for its own network. They count as given to `handle`, of which no record exists.
@@ -198,7 +198,7 @@ class Block(Value):
 
 
 def new_block(
-    cidr: Cidr, owner: object, claimed_at: str | None, sequence: int, kept: HostReservation | None = None
+    cidr: Cidr, owner: object, claimed_at: str | None, sequence: int, host_reserved: HostReservedAttr | None = None
 ) -> Block:
     """A block as its claimer creates it: all free, in ascending order. `sequence` is the claim's time in nanoseconds.
 
@@ -207,10 +207,10 @@ def new_block(
     """
     size = cidr.size
     block = Block(cidr, str(owner), claimed_at, (None,) * size, tuple(range(size)), (), sequence, {})
-    if kept is None:
+    if host_reserved is None:
         return block
-    ordinals = (*range(kept.start), *range(size - kept.end, size))
-    return block.take(ordinals, Attribute(kept.handle, {"note": kept.note})).replace(sequences={})
+    ordinals = (*range(host_reserved.start), *range(size - host_reserved.end, size))
+    return block.take(ordinals, Attribute(host_reserved.handle, {"note": host_reserved.note})).replace(sequences={})
 
 
 class Owner(Value):

@@ -12,11 +12,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from domain.ipam.block import HostReservation
+    from domain.ipam.block import HostReservedAttr
 
 DEFAULT_BLOCK_LIMIT = 20
 NO_POOLS: Mapping[int, tuple[Cidr, ...]] = {}
-NONE_KEPT: Mapping[int, HostReservation] = {}
+NOTHING_RESERVED: Mapping[int, HostReservedAttr] = {}
 
 
 class AssignRequest(Value):
@@ -28,7 +28,7 @@ class AssignRequest(Value):
     the holder may have in all, 0 without a limit. Automatic assignment leaves `busy` addresses alone: a device of the
     node has them.
 
-    `kept` is what the host keeps for itself in each block that it claims, by IP version. On a Windows node
+    `host_reserved` is what the host keeps for itself in each block that it claims, by IP version. On a Windows node
     (`on_windows`) nothing may be borrowed, so the settings must say so. With `optional_families` a version that no
     pool serves by itself is left out, as long as another one is served.
     """
@@ -43,7 +43,7 @@ class AssignRequest(Value):
     max_blocks: int = 0
     max_per_handle: int = 0
     busy: tuple[Cidr, ...] = ()
-    kept: Mapping[int, HostReservation] = NONE_KEPT
+    host_reserved: Mapping[int, HostReservedAttr] = NOTHING_RESERVED
     on_windows: bool = False
     optional_families: bool = False
 
@@ -53,12 +53,12 @@ class AssignRequest(Value):
 
     def longest_block(self, version: int) -> int:
         """The longest prefix of a block that has room for what the host keeps, and more."""
-        kept = self.kept.get(version)
-        if kept is None:
+        host_reserved = self.host_reserved.get(version)
+        if host_reserved is None:
             return BITS[version]
-        if kept.start < 0 or kept.end < 0 or not kept.start + kept.end:
+        if host_reserved.start < 0 or host_reserved.end < 0 or not host_reserved.start + host_reserved.end:
             raise IpamError("HostReservedAttr has wrong parameters")
-        return BITS[version] - (kept.start + kept.end).bit_length()
+        return BITS[version] - (host_reserved.start + host_reserved.end).bit_length()
 
 
 class Allocation(Value):
@@ -94,14 +94,14 @@ class Allocation(Value):
 class Assigned(Value):
     """What one IP version got: perhaps less than `requested`, with messages that say why.
 
-    `kept` is what the host keeps for itself in each block.
+    `host_reserved` is what the host keeps for itself in each block.
     """
 
     version: int
     requested: int
     allocations: tuple[Allocation, ...] = ()
     messages: tuple[str, ...] = ()
-    kept: HostReservation | None = None
+    host_reserved: HostReservedAttr | None = None
 
     @property
     def shortfall(self) -> str:
@@ -109,5 +109,5 @@ class Assigned(Value):
         if len(self.allocations) >= self.requested:
             return ""
         first = f"Assigned {len(self.allocations)} out of {self.requested} requested IPv{self.version} addresses"
-        last = [f"HostReservedAttr: {self.kept.handle}"] if self.kept else []
+        last = [f"HostReservedAttr: {self.host_reserved.handle}"] if self.host_reserved else []
         return "; ".join([first, *self.messages, *last])

@@ -9,7 +9,7 @@ import pytest
 
 from contracts.ipam_library import V6_POOL, LibraryContract
 from contracts.ipam_windows import BOTH
-from domain.ipam.block import CONFIRMED, WINDOWS_HANDLE, Attribute, HostReservation
+from domain.ipam.block import CONFIRMED, WINDOWS_HANDLE, Attribute, HostReservedAttr
 from domain.ipam.errors import BlockLimitReached, IpamError
 from usecases.ipam.allocation_terms import read_surroundings, terms_for
 from usecases.ipam.block_supply import BlockSupply
@@ -45,23 +45,23 @@ class EnsureBlockContract(LibraryContract):
     )
     def test_pools_that_cannot_serve_are_refused(self, pools, asked, text):
         with pytest.raises(IpamError) as caught:
-            pools.ensure("host", pools={4: asked}, kept=BOTH)
+            pools.ensure("host", pools={4: asked}, host_reserved=BOTH)
         assert str(caught.value) == text
         assert pools.meddled.writes == []
 
     @pytest.mark.parametrize("asked", [pytest.param([], id="LIB-103"), pytest.param([TEN, TWENTY], id="LIB-104")])
     def test_a_block_is_claimed_once(self, pools, asked):
         """LIB-105."""
-        [block] = pools.ensure("host", pools={4: asked}, kept=BOTH)
+        [block] = pools.ensure("host", pools={4: asked}, host_reserved=BOTH)
         assert cidr(block) in cidr(self.TEN)
-        assert pools.ensure("host", pools={4: asked}, kept=BOTH) == [block]
+        assert pools.ensure("host", pools={4: asked}, host_reserved=BOTH) == [block]
         assert pools.affinities() == {block: ("host:host", CONFIRMED)}
         assert pools.counts() == {}
 
     def test_each_version_has_its_own_block(self, pools):
         """LIB-106."""
         asked = {4: [self.TEN], 6: ["fe80::11/120"]}
-        four, six = pools.ensure("host", 1, 1, pools=asked, kept=BOTH)
+        four, six = pools.ensure("host", 1, 1, pools=asked, host_reserved=BOTH)
         assert cidr(four) in cidr(self.TEN)
         assert cidr(six) in cidr("fe80::11/120").network
         assert pools.block(six).attributes == (Attribute(WINDOWS_HANDLE, {"note": "windows host rsvd"}),)
@@ -93,11 +93,11 @@ class EnsureBlockContract(LibraryContract):
         library.node("host")
         library.pool(self.TEN, 30)
         for text in ("10.0.0.0/30", "10.0.0.4/30"):
-            claim_block(library.work, host("host"), cidr(text), HostReservation(2, 1))
+            claim_block(library.work, host("host"), cidr(text), HostReservedAttr(2, 1))
         return library
 
     def supply(self, library, **fields) -> BlockSupply:
-        request = library.request("host", "h", 1, kept={4: HostReservation(2, 1)}, **fields)
+        request = library.request("host", "h", 1, host_reserved={4: HostReservedAttr(2, 1)}, **fields)
         return BlockSupply(library.work, terms_for(4, read_surroundings(library.work, request)))
 
     def drawn(self, supply) -> tuple[str, int]:

@@ -8,17 +8,17 @@ from __future__ import annotations
 import pytest
 
 from contracts.ipam_library import V6_POOL, LibraryContract
-from domain.ipam.block import WINDOWS_HANDLE, Attribute, HostReservation
+from domain.ipam.block import WINDOWS_HANDLE, Attribute, HostReservedAttr
 from domain.ipam.errors import IpamError
 from usecases.ipam.claim_block import claim_block
 from worlds.ipam_library import address, cidr, host
 
-KEPT = HostReservation(3, 1, note="windows host rsvd")
-BOTH = {4: KEPT, 6: KEPT}
+RESERVED = HostReservedAttr(3, 1, note="windows host rsvd")
+BOTH = {4: RESERVED, 6: RESERVED}
 STRICT = "No more free affine blocks and strict affinity enabled"
 
 
-class HostReservationContract(LibraryContract):
+class HostReservedAttrContract(LibraryContract):
     """Addresses that a host keeps for itself at both ends of each block."""
 
     def test_reserved_addresses_are_left_out(self, library):
@@ -39,16 +39,16 @@ class HostReservationContract(LibraryContract):
         library.pool("10.0.0.0/26")
         library.reserve("10.0.0.1/32", "10.0.0.32/30")
         library.reserve("11.0.0.0/30", "10.0.0.17/32", name="s")
-        assert library.ensure("host", kept=BOTH) == ["10.0.0.0/26"]
-        found = library.assign("host", 64, kept=BOTH)
+        assert library.ensure("host", host_reserved=BOTH) == ["10.0.0.0/26"]
+        found = library.assign("host", 64, host_reserved=BOTH)
         assert len(found) == 64 - 4 - 5
         assert "10.0.0.18" in found
 
     def test_a_new_block_has_what_the_host_keeps(self, library):
         """LIB-209."""
         block = cidr("10.0.0.0/30")
-        kept = HostReservation(2, 1, "test-handle", "ipam ut")
-        claim_block(library.work, host("host"), block, kept)
+        host_reserved = HostReservedAttr(2, 1, "test-handle", "ipam ut")
+        claim_block(library.work, host("host"), block, host_reserved)
         stored = library.block("10.0.0.0/30")
         assert (stored.allocations, stored.unallocated) == ((0, 0, None, 0), (2,))
         assert stored.attributes == (Attribute("test-handle", {"note": "ipam ut"}),)
@@ -59,8 +59,8 @@ class HostReservationContract(LibraryContract):
         """LIB-210."""
         library.node("host")
         library.pool("10.0.0.0/30", 30)
-        kept = {4: HostReservation(2, 1, "test-handle", "ipam ut")}
-        (family,) = library.families("host", use="Tunnel", kept=kept)
+        host_reserved = {4: HostReservedAttr(2, 1, "test-handle", "ipam ut")}
+        (family,) = library.families("host", use="Tunnel", host_reserved=host_reserved)
         assert [str(one.in_block) for one in family.allocations] == ["10.0.0.2/30"]
 
     def test_a_lead_to_a_block_that_was_never_made_makes_it_likewise(self, library):
@@ -69,7 +69,7 @@ class HostReservationContract(LibraryContract):
         library.pool("10.0.0.0/24", 29)
         library.claim("10.0.0.8/29", "host")
         library.remove_block("10.0.0.8/29")
-        assert library.assign("host", kept=BOTH) == ["10.0.0.11"]
+        assert library.assign("host", host_reserved=BOTH) == ["10.0.0.11"]
         assert library.block("10.0.0.8/29").allocations == (0, 0, 0, 1, None, None, None, 0)
 
     def test_a_block_of_which_nothing_is_left_ends_the_search(self, library):
@@ -78,22 +78,24 @@ class HostReservationContract(LibraryContract):
         library.reserve(*[f"10.0.0.{8 * number + 3}/32" for number in range(32)])
         library.reserve(*[f"10.0.0.{8 * number + 4}/30" for number in range(32)], name="s")
         with pytest.raises(IpamError, match=r"has 0 free ips which is less than 1 ips required\.$"):
-            library.assign("host", kept=BOTH)
+            library.assign("host", host_reserved=BOTH)
         assert len(library.blocks()) == 1
 
-    @pytest.mark.parametrize("kept", [HostReservation(0, 0), HostReservation(-1, 4), HostReservation(4, -1)])
-    def test_keeping_nothing_is_refused(self, library, kept):
+    @pytest.mark.parametrize(
+        "host_reserved", [HostReservedAttr(0, 0), HostReservedAttr(-1, 4), HostReservedAttr(4, -1)]
+    )
+    def test_keeping_nothing_is_refused(self, library, host_reserved):
         library.node("host")
         library.pool("10.0.0.0/24")
         with pytest.raises(IpamError, match=r"^HostReservedAttr has wrong parameters$"):
-            library.assign("host", kept={4: kept})
+            library.assign("host", host_reserved={4: host_reserved})
 
     def test_k04_other_nodes_borrow_around_what_a_windows_host_keeps(self, library, clock):
         """K04: the block counts as empty all the same."""
         library.node("node-a")
         library.node("win-1")
         library.pool("10.0.0.0/29", 29)
-        library.ensure("win-1", kept=BOTH)
+        library.ensure("win-1", host_reserved=BOTH)
         assert library.assign("node-a", 8) == ["10.0.0.3", "10.0.0.4", "10.0.0.5", "10.0.0.6"]
         assert library.blocks() == {"10.0.0.0/29": "host:win-1"}
         library.release_handle()
@@ -110,7 +112,7 @@ class WindowsContract(LibraryContract):
     """AutoAssign on Windows nodes, where strict affinity is a must."""
 
     def windows(self, library, node: str, v4: int = 1, v6: int = 0, **fields):
-        fields = {"kept": BOTH, "on_windows": True, **fields}
+        fields = {"host_reserved": BOTH, "on_windows": True, **fields}
         return library.families(node, v4, v6, **fields)
 
     @pytest.fixture
@@ -142,7 +144,7 @@ class WindowsContract(LibraryContract):
         """LIB-288."""
         strict.pool("100.0.0.0/24")
         nodes = ["win-a", "win-b", "linux-a", "linux-b"]
-        fields = [{"kept": BOTH, "on_windows": True}] * 2 + [{"kept": BOTH}, {}]
+        fields = [{"host_reserved": BOTH, "on_windows": True}] * 2 + [{"host_reserved": BOTH}, {}]
         for node, one in zip(nodes, fields):
             strict.node(node)
             assert len(strict.assign(node, **one)) == 1
@@ -172,9 +174,9 @@ class WindowsContract(LibraryContract):
             assert one.address in cidr(text)
             assert blocks.setdefault(text, one.block) == one.block
         (rest,) = self.windows(strict, "win", 238, pools={4: [pools[1]]})
-        assert (len(rest.taken), rest.messages) == (238, ())
+        assert (len(rest.allocations), rest.messages) == (238, ())
         (more,) = self.windows(strict, "win", pools={4: [pools[1]]})
-        assert more.taken == ()
+        assert more.allocations == ()
 
     @pytest.mark.parametrize(
         ("v4", "v6", "got", "messages"),
@@ -191,7 +193,7 @@ class WindowsContract(LibraryContract):
         families = self.windows(strict, "win", v4, v6)
         assert tuple(len(family.allocations) for family in families) == got
         assert {family.messages for family in families} == {messages}
-        assert {family.kept for family in families} == {KEPT}
+        assert {family.host_reserved for family in families} == {RESERVED}
         if messages:
             assert families[0].shortfall == (
                 f"Assigned 240 out of {v4 or v6} requested IPv{4 if v4 else 6} addresses; {STRICT}; "
@@ -203,7 +205,7 @@ class WindowsContract(LibraryContract):
         strict.pool("192.168.1.0/24")
         strict.pool(V6_POOL)
         with pytest.raises(IpamError, match=r"^cannot find a qualified ippool$"):
-            self.windows(strict, "win", v4, v6, kept=dict.fromkeys((4, 6), HostReservation(32, 33)))
+            self.windows(strict, "win", v4, v6, host_reserved=dict.fromkeys((4, 6), HostReservedAttr(32, 33)))
 
     def test_an_own_block_too_small_for_what_the_host_keeps_is_not_used(self, strict):
         """Left from before the pool had larger blocks."""

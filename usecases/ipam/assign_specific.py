@@ -54,7 +54,7 @@ def assign_specific(work: Work, request: AssignRequest, address: Address, undo: 
     for _ in range(MAX_TRIES):
         try:
             block = work.datastore.get(BlockKey(cidr), work.deadline)
-            block = block or claim_block(work, request.owner, cidr, request.kept.get(address.version))
+            block = block or claim_block(work, request.owner, cidr, request.host_reserved.get(address.version))
             return _take(work, asked, block, block.record.ordinal(address))
         except (Conflict, Missing, NotOurs):
             continue

@@ -139,9 +139,9 @@ class _Family:
         return None
 
     def _so_far(self) -> Assigned:
-        kept = self._request.kept.get(self._terms.version)
+        host_reserved = self._request.host_reserved.get(self._terms.version)
         messages = tuple(dict.fromkeys(self._messages))
-        return Assigned(self._terms.version, self._count, tuple(self._allocations), messages, kept)
+        return Assigned(self._terms.version, self._count, tuple(self._allocations), messages, host_reserved)
 
     def _take(self, block: Stored[Block], *, affine: bool) -> None:
         want = Want(

@@ -36,7 +36,7 @@ class BlockSupply:
         self._work = work
         self._terms = terms
         self._limited = limited
-        self._kept = terms.request.kept.get(terms.version)
+        self._host_reserved = terms.request.host_reserved.get(terms.version)
         self.owned = 0
         self._own: list[Stored[Affinity]] = []
         self._own_are_all = not terms.may_lag
@@ -98,7 +98,7 @@ class BlockSupply:
         """The block an affinity of ours leads to, or None when it does not lead to one of ours."""
         for _ in range(MAX_TRIES):
             try:
-                return block_behind(self._work, affinity, self._block_at(cidr_of(affinity)), self._kept)
+                return block_behind(self._work, affinity, self._block_at(cidr_of(affinity)), self._host_reserved)
             except Overtaken:
                 again = self._work.datastore.get(affinity.key, self._work.deadline)
                 if again is None:
@@ -159,7 +159,7 @@ class BlockSupply:
             if place is None:
                 return None
             try:
-                block = claim_block(self._work, self._terms.request.owner, place.cidr, self._kept, place.leads)
+                block = claim_block(self._work, self._terms.request.owner, place.cidr, self._host_reserved, place.leads)
             except NotOurs as error:
                 if isinstance(error, Overtaken):
                     places.look_again(place.cidr)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from domain.ipam.address import Cidr
-    from domain.ipam.block import Block, HostReservation, Owner
+    from domain.ipam.block import Block, HostReservedAttr, Owner
     from ports.datastore import Stored
     from usecases.ipam.work import Leave, Work
 
@@ -47,14 +47,14 @@ def _claimed_elsewhere(block: Block) -> NotOurs:
 
 
 def claim_block(
-    work: Work, owner: Owner, cidr: Cidr, kept: HostReservation | None = None, leads: Leads | None = None
+    work: Work, owner: Owner, cidr: Cidr, host_reserved: HostReservedAttr | None = None, leads: Leads | None = None
 ) -> Stored[Block]:
     """Claim a block that nobody had a moment ago. `NotOurs` if somebody was faster.
 
-    `kept` is what the host keeps for itself in the block if it is made here.
+    `host_reserved` is what the host keeps for itself in the block if it is made here.
     """
     affinity = _pending(work, AffinityKey(owner, cidr))
-    return create_block(work, affinity, kept, leads)
+    return create_block(work, affinity, host_reserved, leads)
 
 
 def _pending(work: Work, key: AffinityKey) -> Stored[Affinity]:
@@ -76,13 +76,13 @@ def _kept(key: object, stored: Stored[Affinity] | None) -> Stored[Affinity]:
 
 
 def create_block(
-    work: Work, affinity: Stored[Affinity], kept: HostReservation | None = None, leads: Leads | None = None
+    work: Work, affinity: Stored[Affinity], host_reserved: HostReservedAttr | None = None, leads: Leads | None = None
 ) -> Stored[Block]:
     """Create the block that a pending affinity promises, and confirm the affinity."""
     key = _affinity_key(affinity)
     now = work.clock.now()
     try:
-        made = new_block(key.cidr, key.owner, rfc3339(now), now, kept)
+        made = new_block(key.cidr, key.owner, rfc3339(now), now, host_reserved)
         block = work.datastore.create(BlockKey(key.cidr), made, work.deadline)
     except AlreadyExists:
         found = work.datastore.get(BlockKey(key.cidr), work.deadline)
@@ -130,12 +130,12 @@ def drop_affinity(work: Work, affinity: Stored[Affinity]) -> None:
 
 
 def block_behind(
-    work: Work, affinity: Stored[Affinity], block: Stored[Block] | None, kept: HostReservation | None = None
+    work: Work, affinity: Stored[Affinity], block: Stored[Block] | None, host_reserved: HostReservedAttr | None = None
 ) -> Stored[Block]:
     """The block an affinity of ours leads to, claimed or confirmed as needed. `NotOurs` when it is not ours."""
     key = _affinity_key(affinity)
     if block is None:
-        return create_block(work, _kept(key, guarded_write(work, key, _back_to_pending, affinity)), kept)
+        return create_block(work, _kept(key, guarded_write(work, key, _back_to_pending, affinity)), host_reserved)
     if block.record.affinity != str(key.owner):
         drop_affinity(work, affinity)
         raise _claimed_elsewhere(block.record)

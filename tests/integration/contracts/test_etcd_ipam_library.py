@@ -18,7 +18,7 @@ from contracts.ipam_owners import OwnerAttributesContract
 from contracts.ipam_pools import PoolsContract
 from contracts.ipam_promotion import PromotionContract
 from contracts.ipam_races import RaceContract
-from contracts.ipam_windows import HostReservationContract, WindowsContract
+from contracts.ipam_windows import HostReservedAttrContract, WindowsContract
 from services.etcd import shared_etcd
 from usecases.ipam.work import Work
 from worlds.ipam_library import in_threads
@@ -87,7 +87,7 @@ class TestEnsureBlock(OnEtcd, EnsureBlockContract):
     pass
 
 
-class TestHostReservation(OnEtcd, HostReservationContract):
+class TestHostReservedAttr(OnEtcd, HostReservedAttrContract):
     pass
 
 

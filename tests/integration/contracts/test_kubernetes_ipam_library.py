@@ -15,7 +15,7 @@ from contracts.ipam_owners import OwnerAttributesContract
 from contracts.ipam_pools import PoolsContract
 from contracts.ipam_promotion import PromotionContract
 from contracts.ipam_races import RaceContract
-from contracts.ipam_windows import HostReservationContract, WindowsContract
+from contracts.ipam_windows import HostReservedAttrContract, WindowsContract
 from ports.errors import Refused
 from usecases.ipam.work import Work
 from worlds.ipam_library import in_threads
@@ -90,7 +90,7 @@ class TestEnsureBlock(OnKubernetes, EnsureBlockContract):
     pass
 
 
-class TestHostReservation(OnKubernetes, HostReservationContract):
+class TestHostReservedAttr(OnKubernetes, HostReservedAttrContract):
     pass
 
 

@@ -16,7 +16,7 @@ from contracts.ipam_owners import OwnerAttributesContract
 from contracts.ipam_pools import PoolsContract
 from contracts.ipam_promotion import PromotionContract
 from contracts.ipam_races import RaceContract
-from contracts.ipam_windows import HostReservationContract, WindowsContract
+from contracts.ipam_windows import HostReservedAttrContract, WindowsContract
 from usecases.ipam.work import Work
 from worlds.ipam_library import in_threads
 
@@ -76,7 +76,7 @@ class TestEnsureBlock(OnSqlite, EnsureBlockContract):
     pass
 
 
-class TestHostReservation(OnSqlite, HostReservationContract):
+class TestHostReservedAttr(OnSqlite, HostReservedAttrContract):
     pass
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Cidr
-from domain.ipam.block import Affinity, Attribute, Handle, HostReservation, Owner
+from domain.ipam.block import Affinity, Attribute, Handle, HostReservedAttr, Owner
 from domain.ipam.errors import BlockLimitReached, HandleFull, IpamError, StillContended
 from domain.ipam.pools import AllocationConfig, IPAMConfiguration
 from domain.ipam.request import Allocation, Assigned, AssignRequest
@@ -47,22 +47,28 @@ def test_a_shortfall_says_what_was_missing_and_why(got, requested, messages, tex
     ],
 )
 def test_a_shortfall_says_that_the_host_keeps_addresses_for_itself(messages, text):
-    assert Assigned(4, 1, (), messages, HostReservation(3, 1)).shortfall == text
+    assert Assigned(4, 1, (), messages, HostReservedAttr(3, 1)).shortfall == text
 
 
 @pytest.mark.parametrize(
-    ("version", "kept", "longest"),
+    ("version", "host_reserved", "longest"),
     [(4, None, 32), (6, None, 128), (4, (3, 1), 29), (6, (3, 1), 125), (4, (2, 1), 30), (4, (32, 33), 25)],
 )
-def test_what_the_host_keeps_must_leave_room_in_a_block(version, kept, longest):
+def test_what_the_host_keeps_must_leave_room_in_a_block(version, host_reserved, longest):
     """spec: ipam 7, step 1."""
-    request = AssignRequest(Owner("host", "n"), "h", {}, {}, kept={version: HostReservation(*kept)} if kept else {})
+    request = AssignRequest(
+        Owner("host", "n"),
+        "h",
+        {},
+        {},
+        host_reserved={version: HostReservedAttr(*host_reserved)} if host_reserved else {},
+    )
     assert request.longest_block(version) == longest
 
 
-@pytest.mark.parametrize("kept", [(0, 0), (-1, 5), (5, -1)])
-def test_a_host_that_keeps_nothing_is_a_mistake(kept):
-    request = AssignRequest(Owner("host", "n"), "h", {}, {}, kept={4: HostReservation(*kept)})
+@pytest.mark.parametrize("host_reserved", [(0, 0), (-1, 5), (5, -1)])
+def test_a_host_that_keeps_nothing_is_a_mistake(host_reserved):
+    request = AssignRequest(Owner("host", "n"), "h", {}, {}, host_reserved={4: HostReservedAttr(*host_reserved)})
     with pytest.raises(IpamError, match=r"^HostReservedAttr has wrong parameters$"):
         request.longest_block(4)
     assert request.longest_block(6) == 128

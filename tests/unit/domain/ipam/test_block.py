@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.ipam.address import Address, Cidr
-from domain.ipam.block import WINDOWS_HANDLE, Attribute, Block, HostReservation, Owner, new_block
+from domain.ipam.block import WINDOWS_HANDLE, Attribute, Block, HostReservedAttr, Owner, new_block
 from domain.moment import SECOND, rfc3339
 from strategies import attributes, blocks
 
@@ -54,7 +54,7 @@ def test_a_new_block_is_all_free_in_ascending_order():
 @pytest.mark.parametrize(("start", "end"), [(3, 1), (0, 2), (2, 0)])
 def test_a_new_block_has_what_its_host_keeps_at_both_ends(start, end):
     """LIB-209: no sequence numbers, and it counts as empty."""
-    block = new_block(CIDR, "host:win", None, S, HostReservation(start, end, note="n"))
+    block = new_block(CIDR, "host:win", None, S, HostReservedAttr(start, end, note="n"))
     kept = {*range(start), *range(256 - end, 256)}
     assert block.is_consistent()
     assert block.attributes == (Attribute(WINDOWS_HANDLE, {"note": "n"}),)

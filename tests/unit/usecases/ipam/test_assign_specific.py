@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Address, Cidr
-from domain.ipam.block import HOST, Attribute, Handle, HostReservation, Owner
+from domain.ipam.block import HOST, Attribute, Handle, HostReservedAttr, Owner
 from domain.ipam.errors import IpamError, StillContended
 from domain.ipam.pools import AllocationConfig, Reservation
 from domain.moment import SECOND, rfc3339
@@ -199,12 +199,12 @@ def test_a_count_that_goes_while_we_look_at_it_is_no_reason_to_refuse(node):
 
 def test_a_block_that_is_made_for_a_host_has_what_the_host_keeps(node):
     """LIB-209."""
-    kept = {4: HostReservation(3, 1)}
-    assign(node, kept=kept)
+    host_reserved = {4: HostReservedAttr(3, 1)}
+    assign(node, host_reserved=host_reserved)
     assert set(node.holders()) == {f"10.244.0.{last}" for last in (0, 1, 2, 5, 63)}
     node.add_pool("small", "10.99.0.0/24", block_size=30)
     with pytest.raises(IpamError, match="IPPool small has blocks of /30, too small") as caught:
-        assign(node, "10.99.0.2", kept=kept)
+        assign(node, "10.99.0.2", host_reserved=host_reserved)
     assert caught.value.code == 7
 
 

@@ -14,7 +14,7 @@ from contracts.ipam_owners import OwnerAttributesContract
 from contracts.ipam_pools import PoolsContract
 from contracts.ipam_promotion import PromotionContract
 from contracts.ipam_races import RaceContract
-from contracts.ipam_windows import HostReservationContract, WindowsContract
+from contracts.ipam_windows import HostReservedAttrContract, WindowsContract
 
 
 class OnMemory:
@@ -79,7 +79,7 @@ class TestEnsureBlock(OnMemory, EnsureBlockContract):
     pass
 
 
-class TestHostReservation(OnMemory, HostReservationContract):
+class TestHostReservedAttr(OnMemory, HostReservedAttrContract):
     pass
 
 
