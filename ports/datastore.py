@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from domain.cluster import ClusterInformation, Node
 from domain.ipam.address import Cidr
 from domain.ipam.block import Affinity, Block, Handle, Owner
-from domain.ipam.pools import AllocationConfig, IPAMConfiguration, Pool, Reservation
+from domain.ipam.pools import AllocationConfig, IPAMConfiguration, IPReservation, Pool
 from domain.value import Value
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.profiles import Profile
@@ -134,7 +134,7 @@ class IPPoolKey(_Named, Key[Pool]):
     pass
 
 
-class IPReservationKey(_Named, Key[Reservation]):
+class IPReservationKey(_Named, Key[IPReservation]):
     pass
 
 
@@ -180,7 +180,7 @@ class IPPools(Listing[Pool]):
     may_lag: bool = False
 
 
-class IPReservations(Listing[Reservation]):
+class IPReservations(Listing[IPReservation]):
     may_lag: bool = False
 
 

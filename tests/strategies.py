@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from domain.cluster import ClusterInformation, Node
 from domain.ipam.address import BITS, V4, V6, Address, Cidr
 from domain.ipam.block import Affinity, Attribute, Block, Handle, Owner
-from domain.ipam.pools import AllocationConfig, IPAMConfiguration, Pool, Reservation
+from domain.ipam.pools import AllocationConfig, IPAMConfiguration, IPReservation, Pool
 from domain.json_text import dumps
 from domain.moment import go_string, rfc3339
 from domain.resource import Metadata
@@ -179,7 +179,7 @@ cluster_informations = st.builds(
 )
 nodes = st.builds(Node, metadata=metadata(), spec=json_objects, status=json_objects, unknown=unknown_members)
 reservations = st.builds(
-    Reservation, metadata=metadata(), cidrs=st.lists(cidrs().map(str), max_size=3).map(tuple), **_kept
+    IPReservation, metadata=metadata(), cidrs=st.lists(cidrs().map(str), max_size=3).map(tuple), **_kept
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from domain.cluster import ClusterInformation, Node
 from domain.ipam.address import Cidr
 from domain.ipam.pool_rules import check_pool, check_pool_among, check_pool_change
-from domain.ipam.pools import IPAMConfiguration, Pool, Reservation
+from domain.ipam.pools import IPAMConfiguration, IPReservation, Pool
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.endpoint_rules import check_endpoint, require_subdomain, with_forced_labels
 from domain.workload.names import InvalidField
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ports.deadline import Deadline
 
     Resource: TypeAlias = (
-        Pool | Reservation | Node | Profile | WorkloadEndpoint | ClusterInformation | IPAMConfiguration
+        Pool | IPReservation | Node | Profile | WorkloadEndpoint | ClusterInformation | IPAMConfiguration
     )
     R = TypeVar("R", bound=Resource)
 
@@ -74,14 +74,14 @@ def _checked(datastore: Datastore, record: R, stored: R | None, deadline: Deadli
             check_pool_change(stored, record)
         pools = [one.record for one in datastore.list(IPPools(), deadline)]
         check_pool_among(record, [pool for pool in pools if pool.metadata.name != record.metadata.name])
-    elif isinstance(record, Reservation):
+    elif isinstance(record, IPReservation):
         _check_reservation(record)
     elif isinstance(record, (ClusterInformation, IPAMConfiguration)):
         _check_singleton(record)
     return record
 
 
-def _check_reservation(record: Reservation) -> None:
+def _check_reservation(record: IPReservation) -> None:
     for text in record.cidrs:
         try:
             Cidr.parse_lenient(text)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from adapters.records.members import Members, labels_text, object_text, texts_text
 from domain.cluster import ClusterInformation, Node
-from domain.ipam.pools import Pool, Reservation
+from domain.ipam.pools import IPReservation, Pool
 from domain.json_text import dumps, parse
 from domain.resource import Metadata
 
@@ -213,24 +213,24 @@ def read_pool(members: Members, metadata: Metadata) -> Pool:
     )
 
 
-def encode_reservation(reservation: Reservation) -> str:
+def encode_reservation(reservation: IPReservation) -> str:
     spec = reservation_spec(reservation)
     return encode_resource("IPReservation", reservation.metadata, spec, unknown=reservation.unknown)
 
 
-def reservation_spec(reservation: Reservation) -> str:
+def reservation_spec(reservation: IPReservation) -> str:
     known = [("reservedCIDRs", texts_text(reservation.cidrs))] if reservation.cidrs else []
     return object_text(known, reservation.spec_unknown)
 
 
-def decode_reservation(text: str) -> Reservation:
+def decode_reservation(text: str) -> IPReservation:
     return read_reservation(*open_resource(text))
 
 
-def read_reservation(members: Members, metadata: Metadata) -> Reservation:
+def read_reservation(members: Members, metadata: Metadata) -> IPReservation:
     """The reservation that the members besides the metadata describe."""
     spec = members.inner("spec")
-    return Reservation(
+    return IPReservation(
         metadata=metadata,
         cidrs=spec.texts("reservedCIDRs"),
         unknown=members.rest(),

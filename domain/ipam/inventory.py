@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from domain.ipam.address import Address, Cidr
 from domain.ipam.block import Block, Handle, Owner
-from domain.ipam.pools import AllocationConfig, IPAMConfiguration, Pool, Reservation
+from domain.ipam.pools import AllocationConfig, IPAMConfiguration, IPReservation, Pool
 from domain.value import Value
 from domain.workload.endpoint import WorkloadEndpoint
 
@@ -69,7 +69,7 @@ class Inventory(Value):
     handles: Mapping[str, tuple[Handle, str]] = {}
     claims: tuple[Claim, ...] = ()
     pools: tuple[Pool, ...] = ()
-    reservations: tuple[Reservation, ...] = ()
+    reservations: tuple[IPReservation, ...] = ()
     endpoints: tuple[WorkloadEndpoint, ...] = ()
     nodes: frozenset[str] = frozenset()
     config: AllocationConfig = AllocationConfig()

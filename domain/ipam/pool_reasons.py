@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from domain.ipam.address import Address, Cidr
-    from domain.ipam.pools import Pool, PoolRequest, Reservation
+    from domain.ipam.pools import IPReservation, Pool, PoolRequest
 
 _MOST = 10  # that are named in one answer
 
@@ -99,7 +99,7 @@ def those_there_are(pools: Iterable[Pool], version: int) -> str:
     return f"IPv{version} pools: {_joined(known, ', ')}" if known else f"there is no IPv{version} pool"
 
 
-def reserved_in(pools: Iterable[Pool], reservations: Iterable[Reservation]) -> str:
+def reserved_in(pools: Iterable[Pool], reservations: Iterable[IPReservation]) -> str:
     """Which reservations take addresses of these pools away."""
     inside = [pool.cidr for pool in pools if pool.cidr is not None]
     said = []

@@ -75,7 +75,7 @@ class Pool(Value):
         return self.allowed_uses or (WORKLOAD, TUNNEL)
 
 
-class Reservation(Value):
+class IPReservation(Value):
     """Addresses that automatic allocation must leave alone.
 
     `cidrs` are texts as stored; malformed entries are skipped when they are used.
@@ -251,7 +251,7 @@ def deselects(pool: Pool, node_labels: Mapping[str, str]) -> bool:
         return False
 
 
-def reserved_cidrs(reservations: Iterable[Reservation], version: int) -> tuple[Cidr, ...]:
+def reserved_cidrs(reservations: Iterable[IPReservation], version: int) -> tuple[Cidr, ...]:
     """All reserved ranges of one IP version; blanks around a text are fine, what is no address or CIDR is skipped."""
     found: list[Cidr] = []
     for reservation in reservations:

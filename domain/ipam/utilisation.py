@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from domain.ipam.block import Attribute
-    from domain.ipam.pools import Reservation
+    from domain.ipam.pools import IPReservation
 
 
 FREE, USED, BORROWED, COOLING, RESERVED = range(5)
@@ -126,7 +126,7 @@ def space_outside(pool: Cidr, reserved: Iterable[Cidr], blocks: Iterable[Cidr]) 
 
 
 def utilisation(
-    pools: Iterable[Pool], blocks: Iterable[Block], reservations: Iterable[Reservation], now: int, cooldown: int
+    pools: Iterable[Pool], blocks: Iterable[Block], reservations: Iterable[IPReservation], now: int, cooldown: int
 ) -> Utilisation:
     """Pools in the order given, each with its blocks in the order of their addresses. `cooldown` is in seconds."""
     reservations, pools = tuple(reservations), tuple([pool for pool in pools if pool.cidr is not None])

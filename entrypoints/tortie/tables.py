@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from domain.cluster import ClusterInformation, Node
-    from domain.ipam.pools import IPAMConfiguration, Pool, Reservation
+    from domain.ipam.pools import IPAMConfiguration, IPReservation, Pool
     from domain.workload.endpoint import WorkloadEndpoint
     from domain.workload.profiles import Profile
 
@@ -27,7 +27,7 @@ def _flag(value: bool | None) -> str:
     return "" if value is None else str(value).lower()
 
 
-def _name(record: Pool | Reservation | Node | Profile | WorkloadEndpoint | ClusterInformation) -> str:
+def _name(record: Pool | IPReservation | Node | Profile | WorkloadEndpoint | ClusterInformation) -> str:
     return record.metadata.name
 
 

@@ -20,7 +20,7 @@ from contracts.kubernetes_pods import WEB, OnKubernetes
 from domain.cluster import ClusterInformation
 from domain.ipam.address import Cidr
 from domain.ipam.block import Affinity, Handle, Owner
-from domain.ipam.pools import AllocationConfig, IPAMConfiguration, Pool, Reservation
+from domain.ipam.pools import AllocationConfig, IPAMConfiguration, IPReservation, Pool
 from domain.resource import Metadata
 from ports.datastore import (
     Affinities,
@@ -98,7 +98,7 @@ class KubernetesDatastoreContract(OnKubernetes, RecordContract):
             store.delete(key, written.revision, SOON)
 
     def test_a_resource_gets_uid_and_creation_time_when_it_is_created(self, store, client, root, group):
-        created = store.create(IPReservationKey("r"), Reservation(Metadata("r"), ("10.0.0.0/30",)), SOON)
+        created = store.create(IPReservationKey("r"), IPReservation(Metadata("r"), ("10.0.0.0/30",)), SOON)
         uid = client.find(f"{root}/ipreservations/r")["metadata"]["uid"]
         assert created.record.metadata.uid == (converted_uid(uid) if group == "v1" else uid)
         assert uuid.UUID(created.record.metadata.uid).version == 4
@@ -118,7 +118,7 @@ class KubernetesDatastoreContract(OnKubernetes, RecordContract):
 
     def test_resources_of_different_kinds_do_not_meet(self, store):
         pool = store.create(IPPoolKey("x"), Pool(Metadata("x"), "10.0.0.0/16"), SOON)
-        reservation = store.create(IPReservationKey("x"), Reservation(Metadata("x"), ("10.0.0.0/30",)), SOON)
+        reservation = store.create(IPReservationKey("x"), IPReservation(Metadata("x"), ("10.0.0.0/30",)), SOON)
         info = store.create(ClusterInformationKey("x"), ClusterInformation(Metadata("x"), datastore_ready=True), SOON)
         assert store.list(IPPools(), SOON) == (pool,)
         assert store.list(IPReservations(), SOON) == (reservation,)

@@ -13,7 +13,7 @@ from adapters.memory.log import RecordingLog
 from domain.cluster import Node
 from domain.ipam.address import Address, Cidr
 from domain.ipam.block import HOST, VIRTUAL, Owner
-from domain.ipam.pools import AllocationConfig, Pool, Reservation
+from domain.ipam.pools import AllocationConfig, IPReservation, Pool
 from domain.ipam.release import Release
 from domain.ipam.request import Assigned, AssignRequest
 from domain.moment import go_string
@@ -148,7 +148,7 @@ class Library:
         self.put(AllocationConfigKey(), AllocationConfig(**settings))
 
     def reserve(self, *texts: str, name: str = "r") -> None:
-        self.put(IPReservationKey(name), Reservation(Metadata(name), texts))
+        self.put(IPReservationKey(name), IPReservation(Metadata(name), texts))
 
     # --- calls -----------------------------------------------------------------------------------------------------
 

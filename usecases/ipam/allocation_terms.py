@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from domain.ipam.address import Cidr
     from domain.ipam.block import Affinity
-    from domain.ipam.pools import Pool, PoolChoice, Reservation
+    from domain.ipam.pools import IPReservation, Pool, PoolChoice
     from domain.ipam.request import AssignRequest
     from ports.datastore import Stored
     from usecases.ipam.work import Work
@@ -42,7 +42,7 @@ class Surroundings(Value):
     request: AssignRequest
     config: AllocationConfig
     pools: tuple[Pool, ...]
-    reservations: tuple[Reservation, ...]
+    reservations: tuple[IPReservation, ...]
     labels: Mapping[str, str]
     affinities: tuple[Stored[Affinity], ...]
     may_lag: bool = False

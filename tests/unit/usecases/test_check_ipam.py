@@ -9,7 +9,7 @@ from domain.ipam.audit import is_clean
 from domain.ipam.audit_addresses import young_addresses
 from domain.ipam.block import HOST, WINDOWS_HANDLE, Affinity, Attribute, Handle, Owner, new_block
 from domain.ipam.inventory import INFO
-from domain.ipam.pools import AllocationConfig, IPAMConfiguration, Reservation
+from domain.ipam.pools import AllocationConfig, IPAMConfiguration, IPReservation
 from domain.moment import go_string
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint
@@ -411,7 +411,7 @@ def test_endpoints_that_share_an_address_are_told(node):
 
 def test_an_allocated_address_in_a_reservation_is_worth_knowing(node):
     node.add("c1")
-    node.put(IPReservationKey("r"), Reservation(Metadata("r"), ("10.244.0.0/24",)))
+    node.put(IPReservationKey("r"), IPReservation(Metadata("r"), ("10.244.0.0/24",)))
     assert only(node).kind == "address-in-reservation"
     assert is_clean(audit(node))
 

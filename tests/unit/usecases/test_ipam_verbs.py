@@ -12,7 +12,7 @@ from domain.cni.request import CniArgs
 from domain.ipam.address import Address, Cidr
 from domain.ipam.block import Affinity, Handle
 from domain.ipam.errors import BlockLimitReached, IpamError
-from domain.ipam.pools import AllocationConfig, Reservation
+from domain.ipam.pools import AllocationConfig, IPReservation
 from domain.moment import go_string
 from domain.resource import Metadata
 from domain.workload.pod import Pod
@@ -259,7 +259,7 @@ def test_a_pool_that_was_made_a_moment_ago_serves_when_the_others_are_full(node)
 
 
 def test_addresses_that_were_reserved_until_a_moment_ago_are_given_out(node):
-    node.put(IPReservationKey("all"), Reservation(Metadata("all"), ("10.244.0.0/16",)))
+    node.put(IPReservationKey("all"), IPReservation(Metadata("all"), ("10.244.0.0/16",)))
     node.datastore.lists_in_one_go = False
     node.datastore.lag = node.datastore.snapshot()
     node.remove(IPReservationKey("all"))
@@ -342,7 +342,7 @@ def test_a_shortage_is_told_with_what_does_not_serve(node):
     node.add_pool("pool0", "10.244.0.0/30", block_size=30)
     node.add_pool("off", "10.66.0.0/24", disabled=True)
     node.add_pool("tunnels", "10.67.0.0/24", allowed_uses=("Tunnel",))
-    node.put(IPReservationKey("routers"), Reservation(Metadata("routers"), ("10.244.0.0/30",)))
+    node.put(IPReservationKey("routers"), IPReservation(Metadata("routers"), ("10.244.0.0/30",)))
     assert details(node) == (
         "IPPool off (10.66.0.0/24) is disabled; IPPool tunnels (10.67.0.0/24) is not for Workload "
         "(allowedUses: [Tunnel]); IPReservation routers keeps 10.244.0.0/30"

@@ -8,7 +8,7 @@ from adapters.memory.clock import MemoryClock
 from adapters.memory.datastore import MemoryDatastore
 from domain.cluster import ClusterInformation, Node
 from domain.ipam.pool_rules import BadPool
-from domain.ipam.pools import IPAMConfiguration, Pool, Reservation
+from domain.ipam.pools import IPAMConfiguration, IPReservation, Pool
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.names import InvalidField
@@ -131,7 +131,7 @@ def test_endpoints_are_checked_and_get_their_forced_labels(datastore):
     ("key", "bad", "field"),
     [
         (NodeKey("N"), Node(Metadata("N")), "name"),
-        (IPReservationKey("r"), Reservation(Metadata("r"), ("10.0.0.0/33",)), "reservedCIDRs"),
+        (IPReservationKey("r"), IPReservation(Metadata("r"), ("10.0.0.0/33",)), "reservedCIDRs"),
         (ClusterInformationKey("x"), ClusterInformation(Metadata("x")), "name"),
         (IPAMConfigurationKey("x"), IPAMConfiguration(Metadata("x")), "name"),
         (
@@ -156,7 +156,7 @@ def test_other_kinds_are_refused_naming_the_field(datastore, key, bad, field):
 @pytest.mark.parametrize(
     ("key", "good"),
     [
-        (IPReservationKey("r"), Reservation(Metadata("r"), ("10.0.0.0/28", "10.0.1.1"))),
+        (IPReservationKey("r"), IPReservation(Metadata("r"), ("10.0.0.0/28", "10.0.1.1"))),
         (ClusterInformationKey("default"), ClusterInformation(Metadata("default"))),
         (IPAMConfigurationKey("default"), IPAMConfiguration(Metadata("default"), cooldown_seconds=1200)),
     ],

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from domain.ipam.address import Address, Cidr
 from domain.ipam.errors import IpamError
 from domain.ipam.pool_reasons import outside, passed_over, reserved_in, unknown_pool, why_not
-from domain.ipam.pools import Pool, PoolRequest, Reservation, choose_pools
+from domain.ipam.pools import IPReservation, Pool, PoolRequest, choose_pools
 from domain.resource import Metadata
 from strategies import pools as any_pools
 
@@ -89,8 +89,8 @@ def test_of_many_pools_some_are_named():
 
 
 def test_reservations_are_named_with_what_they_keep_of_a_pool():
-    kept = Reservation(Metadata("routers"), ("10.66.0.0/28", "10.99.0.0/24", "nonsense"))
-    assert reserved_in([pool()], [kept, Reservation(Metadata("none"))]) == "IPReservation routers keeps 10.66.0.0/28"
+    kept = IPReservation(Metadata("routers"), ("10.66.0.0/28", "10.99.0.0/24", "nonsense"))
+    assert reserved_in([pool()], [kept, IPReservation(Metadata("none"))]) == "IPReservation routers keeps 10.66.0.0/28"
 
 
 @given(st.lists(any_pools(), max_size=4), st.sampled_from([4, 6]), st.sampled_from([{}, {"zone": "a"}]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from domain.ipam.pools import Reservation, reserved_cidrs
+from domain.ipam.pools import IPReservation, reserved_cidrs
 from domain.resource import Metadata
 
 
@@ -21,11 +21,11 @@ from domain.resource import Metadata
     ],
 )
 def test_reserved_texts_become_ranges_of_one_version(texts, four, six):
-    reservations = [Reservation(Metadata("r"), texts)]
+    reservations = [IPReservation(Metadata("r"), texts)]
     assert [str(cidr) for cidr in reserved_cidrs(reservations, 4)] == four
     assert [str(cidr) for cidr in reserved_cidrs(reservations, 6)] == six
 
 
 def test_all_reservations_count():
-    reservations = [Reservation(Metadata("a"), ("10.0.0.1",)), Reservation(Metadata("b"), ("10.0.0.2",))]
+    reservations = [IPReservation(Metadata("a"), ("10.0.0.1",)), IPReservation(Metadata("b"), ("10.0.0.2",))]
     assert [str(cidr) for cidr in reserved_cidrs(reservations, 4)] == ["10.0.0.1/32", "10.0.0.2/32"]

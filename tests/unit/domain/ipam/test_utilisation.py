@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from domain.ipam.address import Cidr
 from domain.ipam.block import Attribute, new_block
-from domain.ipam.pools import Pool, Reservation
+from domain.ipam.pools import IPReservation, Pool
 from domain.ipam.utilisation import (
     BORROWED,
     COOLING,
@@ -46,7 +46,7 @@ def block(cidr, owner="host:node-a", *, held=(), node="node-a"):
 )
 def test_utilisation_counts_reservations_once_and_beside_what_is_in_use(reserved, of_pool, of_block):
     pools = [Pool(Metadata("p"), "10.0.0.0/24")]
-    reservations = [Reservation(Metadata("r"), tuple(reserved))]
+    reservations = [IPReservation(Metadata("r"), tuple(reserved))]
     (pool,) = utilisation(pools, [block("10.0.0.0/26", held=[5])], reservations, NOW, 0).pools
     (only,) = pool.blocks
     assert (pool.space.total, pool.space.in_use, pool.space.reserved, pool.space.free) == of_pool

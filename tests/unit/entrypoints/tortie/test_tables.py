@@ -6,7 +6,7 @@ import pytest
 
 from adapters.records.kinds import KINDS
 from domain.cluster import ClusterInformation, Node
-from domain.ipam.pools import IPAMConfiguration, Pool, Reservation
+from domain.ipam.pools import IPAMConfiguration, IPReservation, Pool
 from domain.resource import Metadata
 from domain.workload.endpoint import Nat, WorkloadEndpoint
 from domain.workload.profiles import Profile
@@ -45,7 +45,10 @@ def test_lists_stand_in_one_cell():
     endpoint = WorkloadEndpoint(Metadata("x"), profiles=("a", "b"), ip_nats=nats)
     assert rows("WorkloadEndpoint", endpoint)[1] == ["x", "a,b", "1.2.3.4->10.0.0.1,1.2.3.5->10.0.0.1"]
     assert rows("Profile", Profile(Metadata("p"), labels_to_apply={"k": "v"}))[1] == ["p", "k=v"]
-    assert rows("IPReservation", Reservation(Metadata("r"), ("10.0.0.1", "10.0.0.2")))[1] == ["r", "10.0.0.1,10.0.0.2"]
+    assert rows("IPReservation", IPReservation(Metadata("r"), ("10.0.0.1", "10.0.0.2")))[1] == [
+        "r",
+        "10.0.0.1,10.0.0.2",
+    ]
 
 
 def test_flags_and_limits():

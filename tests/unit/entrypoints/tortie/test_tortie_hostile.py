@@ -16,7 +16,7 @@ from adapters.memory.node import MemoryNode
 from domain.cluster import ClusterInformation
 from domain.ipam.address import Cidr
 from domain.ipam.block import CONFIRMED, HOST, Affinity, Attribute, Handle, Owner, new_block
-from domain.ipam.pools import Pool, Reservation
+from domain.ipam.pools import IPReservation, Pool
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.profiles import Profile
@@ -78,7 +78,7 @@ def world(capsys, tmp_path, monkeypatch):
         (AffinityKey(Owner(HOST, "a\x1b"), BLOCK), Affinity(CONFIRMED)),
         (HandleKey("h\x1b\n"), Handle({BLOCK: 3})),
         (IPPoolKey("p"), Pool(Metadata("p"), "10.66.0.0/24", node_selector=EVIL)),
-        (IPReservationKey("r"), Reservation(Metadata("r"), (EVIL,))),
+        (IPReservationKey("r"), IPReservation(Metadata("r"), (EVIL,))),
         (ProfileKey("x"), Profile(Metadata("x"), labels_to_apply={EVIL: EVIL})),
         (
             ClusterInformationKey("default"),

@@ -11,7 +11,7 @@ import pytest
 from adapters.memory.node import MemoryNode
 from domain.ipam.address import Cidr
 from domain.ipam.block import HOST, Attribute, Handle, Owner
-from domain.ipam.pools import AllocationConfig, IPAMConfiguration, Reservation
+from domain.ipam.pools import AllocationConfig, IPAMConfiguration, IPReservation
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint
 from entrypoints.tortie import main as operator
@@ -96,7 +96,7 @@ def tortie(capsys):
 def busy(tortie):
     """Own, borrowed, cooling and reserved addresses in one block; a full block of another node."""
     tortie.put(AllocationConfigKey(), AllocationConfig(cooldown_seconds=300))
-    tortie.put(IPReservationKey("gateways"), Reservation(Metadata("gateways"), ("10.244.0.0/30",)))
+    tortie.put(IPReservationKey("gateways"), IPReservation(Metadata("gateways"), ("10.244.0.0/30",)))
     tortie.add_block(B0)
     for ordinal in range(4, 8):
         tortie.hold(B0, ordinal, f"net1.c{ordinal}")
@@ -154,7 +154,7 @@ def test_pools_of_every_size_and_state_are_drawn(tortie):
     tortie.add_block("fd01::/122", Owner("virtual", "lb"))
     tortie.hold("fd01::/122", 1, "lb-1", node="")
     tortie.add_block("192.0.2.0/30", None)
-    tortie.put(IPReservationKey("r"), Reservation(Metadata("r"), ("10.244.0.0/25",)))
+    tortie.put(IPReservationKey("r"), IPReservation(Metadata("r"), ("10.244.0.0/25",)))
     out = tortie.done("show")
     assert "off, disabled, 1 of 1 blocks" in out
     assert re.search(r"fd01::/48 +2\^80 +1 \(<1%\) +over 2\^79 \(>99%\)", out)

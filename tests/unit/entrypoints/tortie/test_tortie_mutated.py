@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adapters.memory.log import RecordingLog
 from adapters.memory.node import MemoryNode
 from domain.ipam.address import Cidr
-from domain.ipam.pools import AllocationConfig, IPAMConfiguration, Reservation
+from domain.ipam.pools import AllocationConfig, IPAMConfiguration, IPReservation
 from domain.resource import Metadata
 from domain.workload.profiles import Profile
 from entrypoints.tortie import main as operator
@@ -66,7 +66,7 @@ def filled():
     node = OneNode()
     for container in ("c1", "c2"):
         node.add(container)
-    node.put(IPReservationKey("r"), Reservation(Metadata("r"), ("10.244.0.0/28",)))
+    node.put(IPReservationKey("r"), IPReservation(Metadata("r"), ("10.244.0.0/28",)))
     node.put(ProfileKey("p"), Profile(Metadata("p"), labels_to_apply={"a": "b"}))
     node.put(AllocationConfigKey(), AllocationConfig())
     node.put(IPAMConfigurationKey("default"), IPAMConfiguration(Metadata("default")))

@@ -7,7 +7,7 @@ import pytest
 from domain.ipam.address import Address, Cidr
 from domain.ipam.block import HOST, Attribute, Handle, HostReservedAttr, Owner
 from domain.ipam.errors import IpamError, StillContended
-from domain.ipam.pools import AllocationConfig, Reservation
+from domain.ipam.pools import AllocationConfig, IPReservation
 from domain.moment import SECOND, rfc3339
 from domain.resource import Metadata
 from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPReservationKey
@@ -72,7 +72,7 @@ def test_without_strict_affinity_any_block_will_do(node, owner):
 
 def test_reservations_selectors_and_modes_do_not_count(node):
     """spec: ipam 10, step 1."""
-    node.put(IPReservationKey("r"), Reservation(Metadata("r"), ("10.244.0.0/24",)))
+    node.put(IPReservationKey("r"), IPReservation(Metadata("r"), ("10.244.0.0/24",)))
     node.add_pool("pool0", "10.244.0.0/24", node_selector="has(gone)", assignment_mode="Manual")
     assert str(assign(node).address) == "10.244.0.5"
 

@@ -8,7 +8,7 @@ from adapters.records.codec import key_text
 from domain.ipam.address import Cidr
 from domain.ipam.block import HOST, Attribute, Owner
 from domain.ipam.errors import BlockLimitReached, IpamError, StillContended
-from domain.ipam.pools import AllocationConfig, Reservation
+from domain.ipam.pools import AllocationConfig, IPReservation
 from domain.moment import rfc3339
 from domain.resource import Metadata
 from ports.datastore import (
@@ -55,7 +55,7 @@ def configure(node, **fields) -> None:
 
 
 def reserve(node, *texts: str) -> None:
-    node.put(IPReservationKey("r"), Reservation(Metadata("r"), texts))
+    node.put(IPReservationKey("r"), IPReservation(Metadata("r"), texts))
 
 
 def fill(node, *texts: str, owner: Owner = OTHER, free: int = 0) -> None:
