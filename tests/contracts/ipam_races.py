@@ -13,7 +13,7 @@ from domain.ipam.block import CONFIRMED, PENDING, PENDING_DELETION, VIRTUAL, Aff
 from ports.datastore import AffinityKey, BlockKey, HandleKey
 from ports.errors import Conflict, Expired, Missing, Refused, Unavailable
 from usecases.ipam.affinities import claim_affinity, release_affinity
-from usecases.ipam.claim_block import Overtaken, claim_block, give_up_block, release_claim
+from usecases.ipam.claim_block import ClaimOvertaken, claim_block, give_up_block, release_claim
 from worlds.ipam_library import address, cidr, host
 
 BLOCK = cidr("10.0.0.0/26")
@@ -77,7 +77,9 @@ class RaceContract(LibraryContract):
 
         with (
             one_block.before("update", AffinityKey, given_up),
-            pytest.raises(Overtaken, match=r"^update conflict: BlockAffinityKey\(cidr=10\.0\.0\.0/26, host=host-a"),
+            pytest.raises(
+                ClaimOvertaken, match=r"^update conflict: BlockAffinityKey\(cidr=10\.0\.0\.0/26, host=host-a"
+            ),
         ):
             claim_block(one_block.work, A, BLOCK)
         assert one_block.affinities() == {"10.0.0.0/26": ("host:host-a", PENDING_DELETION)}

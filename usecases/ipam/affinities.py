@@ -15,7 +15,7 @@ from domain.ipam.errors import IpamError, StillContended
 from domain.ipam.pools import enabled_pools, pool_of, require_block_size
 from ports.datastore import Affinities, AffinityKey, BlockKey, IPPools
 from ports.errors import Conflict, Missing, PortError
-from usecases.ipam.claim_block import NotOurs, Overtaken, claim_block, drop_affinity, give_up_block
+from usecases.ipam.claim_block import BlockClaimConflict, ClaimOvertaken, claim_block, drop_affinity, give_up_block
 from usecases.ipam.work import MAX_TRIES
 
 TYPE_CHECKING = False
@@ -48,9 +48,9 @@ def _claim(work: Work, owner: Owner, cidr: Cidr) -> bool:
     for _ in range(MAX_TRIES):
         try:
             claim_block(work, owner, cidr)
-        except Overtaken:
+        except ClaimOvertaken:
             continue
-        except NotOurs:
+        except BlockClaimConflict:
             return False
         return True
     raise StillContended(BlockKey(cidr))
@@ -136,7 +136,7 @@ def _release(work: Work, affinity: Stored[Affinity], *, must_be_empty: bool) -> 
             continue
         except Missing:
             return False
-        except NotOurs:
+        except BlockClaimConflict:
             return True
         return True
     raise StillContended(key)

@@ -15,7 +15,7 @@ from domain.ipam.request import Allocation, AssignRequest
 from domain.value import Value
 from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPPools
 from ports.errors import Conflict, Missing, PortError, Refused, Unavailable
-from usecases.ipam.claim_block import NotOurs, claim_block, rewrite
+from usecases.ipam.claim_block import BlockClaimConflict, claim_block, rewrite
 from usecases.ipam.count_handle import increment, lower, settle, take_back
 from usecases.ipam.free_addresses import free_allocation
 from usecases.ipam.held_before import adopt, counted_in, held_in, settle_all
@@ -56,7 +56,7 @@ def assign_specific(work: Work, request: AssignRequest, address: Address, undo: 
             block = work.datastore.get(BlockKey(cidr), work.deadline)
             block = block or claim_block(work, request.owner, cidr, request.host_reserved.get(address.version))
             return _take(work, asked, block, block.record.ordinal(address))
-        except (Conflict, Missing, NotOurs):
+        except (Conflict, Missing, BlockClaimConflict):
             continue
         except HandleFull:
             _require_leftovers(work, request, address)

@@ -16,7 +16,7 @@ from domain.ipam.request import DEFAULT_BLOCK_LIMIT
 from ports.datastore import Affinities, BlockKey, IPPools
 from ports.errors import Refused
 from usecases.ipam.allocation_terms import cidr_of, renewed
-from usecases.ipam.claim_block import NotOurs, Overtaken, block_behind, claim_block, release_claim
+from usecases.ipam.claim_block import BlockClaimConflict, ClaimOvertaken, block_behind, claim_block, release_claim
 from usecases.ipam.work import MAX_TRIES
 
 TYPE_CHECKING = False
@@ -99,12 +99,12 @@ class BlockSupply:
         for _ in range(MAX_TRIES):
             try:
                 return block_behind(self._work, affinity, self._block_at(cidr_of(affinity)), self._host_reserved)
-            except Overtaken:
+            except ClaimOvertaken:
                 again = self._work.datastore.get(affinity.key, self._work.deadline)
                 if again is None:
                     return None
                 affinity = again
-            except NotOurs:
+            except BlockClaimConflict:
                 return None
             except Refused as error:  # a damaged record: the node's other blocks may still serve
                 self._log_damaged(cidr_of(affinity), error)
@@ -160,8 +160,8 @@ class BlockSupply:
                 return None
             try:
                 block = claim_block(self._work, self._terms.request.owner, place.cidr, self._host_reserved, place.leads)
-            except NotOurs as error:
-                if isinstance(error, Overtaken):
+            except BlockClaimConflict as error:
+                if isinstance(error, ClaimOvertaken):
                     places.look_again(place.cidr)
                 continue
             except Refused as error:

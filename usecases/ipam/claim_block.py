@@ -31,25 +31,25 @@ if TYPE_CHECKING:
     Leads = tuple[Stored[Affinity], ...]
 
 
-class NotOurs(Exception):
+class BlockClaimConflict(Exception):
     """Somebody else owns the block. Text: `<block> already claimed by host:node2`."""
 
 
-class Overtaken(NotOurs):
+class ClaimOvertaken(BlockClaimConflict):
     """The block or its affinity changed while we claimed it; trying again may help. Text: `update conflict: <key>`."""
 
     def __init__(self, key: object) -> None:
         super().__init__(f"update conflict: {key}")
 
 
-def _claimed_elsewhere(block: Block) -> NotOurs:
-    return NotOurs(f"{block.cidr} already claimed by {block.affinity or 'nobody'}")
+def _claimed_elsewhere(block: Block) -> BlockClaimConflict:
+    return BlockClaimConflict(f"{block.cidr} already claimed by {block.affinity or 'nobody'}")
 
 
 def claim_block(
     work: Work, owner: Owner, cidr: Cidr, host_reserved: HostReservedAttr | None = None, leads: Leads | None = None
 ) -> Stored[Block]:
-    """Claim a block that nobody had a moment ago. `NotOurs` if somebody was faster.
+    """Claim a block that nobody had a moment ago. `BlockClaimConflict` if somebody was faster.
 
     `host_reserved` is what the host keeps for itself in the block if it is made here.
     """
@@ -71,7 +71,7 @@ def _pending(work: Work, key: AffinityKey) -> Stored[Affinity]:
 
 def _kept(key: object, stored: Stored[Affinity] | None) -> Stored[Affinity]:
     if stored is None:
-        raise Overtaken(key)
+        raise ClaimOvertaken(key)
     return stored
 
 
@@ -87,7 +87,7 @@ def create_block(
     except AlreadyExists:
         found = work.datastore.get(BlockKey(key.cidr), work.deadline)
         if found is None:
-            raise Overtaken(BlockKey(key.cidr)) from None
+            raise ClaimOvertaken(BlockKey(key.cidr)) from None
         if found.record.affinity != str(key.owner):
             drop_affinity(work, affinity)
             raise _claimed_elsewhere(found.record) from None
@@ -110,7 +110,7 @@ def _end_stale_leads(work: Work, key: AffinityKey, leads: Leads | None) -> None:
 
 
 def confirm(work: Work, affinity: Stored[Affinity]) -> None:
-    """Write `confirmed`, or see that another process of our node has. `Overtaken` if the affinity is being dropped."""
+    """Write `confirmed`, or see that another process of our node has. ClaimOvertaken if it is being dropped."""
     if affinity.record.state == CONFIRMED:
         return
     try:
@@ -118,7 +118,7 @@ def confirm(work: Work, affinity: Stored[Affinity]) -> None:
     except (Conflict, Missing):
         again = work.datastore.get(affinity.key, work.deadline)
         if again is None or again.record.state != CONFIRMED:
-            raise Overtaken(affinity.key) from None
+            raise ClaimOvertaken(affinity.key) from None
 
 
 def drop_affinity(work: Work, affinity: Stored[Affinity]) -> None:
@@ -132,7 +132,7 @@ def drop_affinity(work: Work, affinity: Stored[Affinity]) -> None:
 def block_behind(
     work: Work, affinity: Stored[Affinity], block: Stored[Block] | None, host_reserved: HostReservedAttr | None = None
 ) -> Stored[Block]:
-    """The block an affinity of ours leads to, claimed or confirmed as needed. `NotOurs` when it is not ours."""
+    """The block an affinity of ours leads to, claimed or confirmed as needed. BlockClaimConflict if it is not ours."""
     key = _affinity_key(affinity)
     if block is None:
         return create_block(work, _kept(key, guarded_write(work, key, _back_to_pending, affinity)), host_reserved)
@@ -156,7 +156,7 @@ def _reconfirm(work: Work, affinity: Stored[Affinity], block: Stored[Block]) -> 
     try:
         block = rewrite(work, block, block.record)
     except (Conflict, Missing):
-        raise Overtaken(block.key) from None
+        raise ClaimOvertaken(block.key) from None
     except Unavailable:  # only the answer may have been lost
         found = work.datastore.get(block.key, work.deadline)
         if found is None or found.record != block.record.replace(sequence=block.record.sequence + 1):
@@ -191,8 +191,8 @@ def give_up_block(work: Work, owner: Owner, cidr: Cidr, *, must_be_empty: bool, 
     """Undo a claim: an empty block is deleted, another one left without an owner to those who hold its addresses.
 
     IpamError if it is not empty though it must be, or if (with `sequence`) it has changed; Missing without affinity or
-    block; NotOurs for somebody else's block, whose stale affinity is then deleted; Conflict if either record changes
-    meanwhile, which leaves the affinity `pendingDeletion` at most: the owner's next allocation confirms it again.
+    block; BlockClaimConflict for somebody else's block, whose stale affinity is then deleted; Conflict if either record
+    changes meanwhile, which leaves the affinity `pendingDeletion` at most: the owner's next allocation confirms it.
     """
     if not owner.name:
         raise IpamError("Hostname must be specified to release block affinity")
@@ -231,7 +231,7 @@ def release_claim(work: Work, owner: Owner, cidr: Cidr, *, sequence: int | None 
     """
     try:
         give_up_block(work, owner, cidr, must_be_empty=True, sequence=sequence)
-    except (NotOurs, IpamError, Conflict, Missing):
+    except (BlockClaimConflict, IpamError, Conflict, Missing):
         return False
     except Expired:
         raise

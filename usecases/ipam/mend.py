@@ -19,7 +19,7 @@ from domain.ipam.block import PENDING_DELETION, Handle
 from domain.ipam.release import Release
 from ports.datastore import AffinityKey, BlockKey, Blocks, HandleKey, WorkloadEndpoints
 from ports.errors import AlreadyExists, Conflict, Missing
-from usecases.ipam.claim_block import NotOurs, block_behind, claim_block, release_claim, rewrite
+from usecases.ipam.claim_block import BlockClaimConflict, block_behind, claim_block, release_claim, rewrite
 from usecases.ipam.count_handle import settle
 from usecases.ipam.free_addresses import Chosen, cooldown_seconds, free_in_block, settled
 from usecases.ipam.release_listed import release_listed
@@ -51,7 +51,7 @@ def mend(work: Work, finding: Finding, keep: Keep | None = None, *, patient: boo
         if finding.kind in HANDLE_KINDS:
             return _handle(work, finding, patient=patient)
         return _MENDING[finding.kind](work, finding)
-    except (Conflict, Missing, AlreadyExists, NotOurs):
+    except (Conflict, Missing, AlreadyExists, BlockClaimConflict):
         return False
 
 

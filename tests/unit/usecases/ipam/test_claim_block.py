@@ -9,7 +9,7 @@ from domain.ipam.block import HOST, VIRTUAL, WINDOWS_HANDLE, Affinity, Owner
 from ports.datastore import AffinityKey, BlockKey
 from ports.errors import Unavailable
 from usecases.ipam.claim_block import (
-    NotOurs,
+    BlockClaimConflict,
     block_behind,
     claim_block,
     confirm,
@@ -97,7 +97,7 @@ def test_a_block_of_our_own_that_appears_meanwhile_is_used(node):
 
 
 def test_a_block_that_another_node_got_first_is_not_ours_and_our_affinity_goes(node):
-    with node.rival("create", BlockKey, lambda _key: node.add_block(TEXT, OTHER)), pytest.raises(NotOurs):
+    with node.rival("create", BlockKey, lambda _key: node.add_block(TEXT, OTHER)), pytest.raises(BlockClaimConflict):
         claim(node)
     assert node.affinities() == {}
     assert node.affinities(OTHER) == {TEXT: "confirmed"}
@@ -107,12 +107,12 @@ def test_an_affinity_that_cannot_be_deleted_stays_pending_and_is_logged(node):
     """LIB-204: it is cleaned up the next time it is met."""
     node.add_block(TEXT, OTHER)
     node.fail("delete", AffinityKey)
-    with pytest.raises(NotOurs):
+    with pytest.raises(BlockClaimConflict):
         claim(node)
     assert node.affinities() == {TEXT: "pending"}
     assert [line for line in node.log.shown("warning") if "Could not delete a stale block affinity" in line]
     node.heal()
-    with pytest.raises(NotOurs):
+    with pytest.raises(BlockClaimConflict):
         behind(node, "pending")
     assert node.affinities() == {}
 
@@ -120,7 +120,7 @@ def test_an_affinity_that_cannot_be_deleted_stays_pending_and_is_logged(node):
 def test_a_block_that_vanishes_while_it_is_looked_at_is_not_ours(node):
     """The rival creates it, and gives it up before we read it."""
     node.add_block(TEXT, OTHER)
-    with node.rival("fetch", BlockKey, node.remove), pytest.raises(NotOurs):
+    with node.rival("fetch", BlockKey, node.remove), pytest.raises(BlockClaimConflict):
         claim(node)
 
 
@@ -149,7 +149,7 @@ def test_an_affinity_that_is_given_up_meanwhile_is_never_confirmed(node, state):
             affinity(node, state)
 
     stored = affinity(node)
-    with node.rival("update", AffinityKey, give_up), pytest.raises(NotOurs):
+    with node.rival("update", AffinityKey, give_up), pytest.raises(BlockClaimConflict):
         confirm(node.work(), stored)
     assert node.affinities() == ({TEXT: state} if state else {})
 
@@ -173,7 +173,7 @@ def test_any_other_affinity_is_confirmed_and_the_block_rewritten(node, state):
 @pytest.mark.parametrize("move", ["touch", "remove"])
 def test_a_block_that_changes_while_it_is_reconfirmed_is_not_ours_yet(node, move):
     node.add_block(TEXT)
-    with node.rival("update", BlockKey, getattr(node, move)), pytest.raises(NotOurs):
+    with node.rival("update", BlockKey, getattr(node, move)), pytest.raises(BlockClaimConflict):
         behind(node, "pendingDeletion")
     assert node.affinities() == {TEXT: "pending"}
 
@@ -187,7 +187,7 @@ def test_an_affinity_without_a_block_gets_one(node, state):
 def test_an_affinity_without_a_block_that_vanishes_itself_is_not_ours(node):
     stored = affinity(node)
     node.remove(KEY)
-    with pytest.raises(NotOurs):
+    with pytest.raises(BlockClaimConflict):
         block_behind(node.work(), stored, None)
     assert node.block(TEXT) is None
 
@@ -195,7 +195,7 @@ def test_an_affinity_without_a_block_that_vanishes_itself_is_not_ours(node):
 @pytest.mark.parametrize("owner", [OTHER, Owner(VIRTUAL, NODE), None])
 def test_an_affinity_that_leads_to_somebody_elses_block_is_deleted(node, owner):
     node.add_block(TEXT, owner)
-    with pytest.raises(NotOurs):
+    with pytest.raises(BlockClaimConflict):
         behind(node, "confirmed")
     assert node.affinities() == {}
 
