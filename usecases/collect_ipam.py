@@ -19,7 +19,7 @@ from domain.moment import SECOND
 from domain.value import Value
 from ports.errors import Expired, PortError, Unavailable
 from usecases.check_ipam import check_ipam
-from usecases.ipam.mend import HANDLE_KINDS, mend
+from usecases.ipam.repair import HANDLE_KINDS, repair
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _look(work: Work, sweep: Sweep, cluster: Cluster | None) -> Look:
 
 def _collect(work: Work, finding: Finding, sweep: Sweep) -> Collected:
     try:
-        done = mend(work, finding, sweep.keep, patient=sweep.grace >= LONGEST_CALL)
+        done = repair(work, finding, sweep.keep, patient=sweep.grace >= LONGEST_CALL)
     except (Unavailable, Expired):
         raise
     except StaleRequest as error:

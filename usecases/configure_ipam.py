@@ -38,7 +38,7 @@ def configure_ipam(work: Work, changes: Mapping[str, bool | int | str], keep: Ke
     `keep` makes copies of records that cannot be read; they are written anew by the other one, or by the defaults.
     """
     if keep is not None:
-        _mend(work, keep)
+        _repair(work, keep)
     config = set_config(work, get_config(work).replace(**changes))
 
     def change(found: IPAMConfiguration | None) -> IPAMConfiguration | Leave | Delete:
@@ -101,7 +101,7 @@ def free_cooled_down(work: Work) -> tuple[Cidr, ...]:
     return tuple(changed)
 
 
-def _mend(work: Work, keep: Keep) -> None:
+def _repair(work: Work, keep: Keep) -> None:
     read = [_if_sound(work, key) for key in (AllocationConfigKey(), IPAMConfigurationKey(_NAME))]
     if not any(isinstance(one, Damaged) for one in read):
         return

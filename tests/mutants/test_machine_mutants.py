@@ -107,7 +107,7 @@ MUTANTS: dict[str, Mutant] = {
         104,
     ),
     "garbage collection frees an address whatever became of it": (
-        "usecases/ipam/mend.py",
+        "usecases/ipam/repair.py",
         " and machine_mark(block, ordinal) == finding.mark\n",
         "\n",
         255,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from usecases.ipam.work import Delete, Leave, Work
 
 
-_UNTIL_MENDED = 1 << 62  # seconds
+_UNTIL_REPAIRED = 1 << 62  # seconds
 
 
 def free_handle(work: Work, handle: str) -> bool:
@@ -58,7 +58,7 @@ def free_held(work: Work, stored: Stored[Handle], cooldown: int, seen: Seen | No
     for cidr, counted in stored.record.blocks.items():
         try:
             free_in_block(work, cidr, Chosen(lambda block: block.held_by(handle), cooldown, counted, seen))
-        except Damaged as error:  # the handle goes on counting it, which leads to it once it is mended
+        except Damaged as error:  # the handle goes on counting it, which leads to it once it is repaired
             tell_damaged(work.log, error)
             continue
         try:
@@ -119,9 +119,9 @@ def cooldown_seconds(work: Work) -> int:
 
 
 def cooldown_of(config: Stored[AllocationConfig] | Damaged | None) -> int:
-    """The same of settings that have been read. Where they are damaged, addresses cool down until they are mended."""
+    """The same of settings that have been read. Where they are damaged, addresses cool down until they are repaired."""
     if isinstance(config, Damaged):
-        return _UNTIL_MENDED
+        return _UNTIL_REPAIRED
     return config.record.cooldown_seconds if config else 0
 
 

@@ -1,8 +1,8 @@
-"""Read what can be read: a DEL ends its container though a record is damaged, since only its mending can tell more.
+"""Read what can be read: a DEL ends its container though a record is damaged, since only its repair can tell more.
 
 Records are asked for in one go, as ever; only if one of them is damaged each is asked for by itself.
 
-Invariant: a damaged record is never taken for one that is not there; and each is named in the log with what mends it.
+Invariant: a damaged record is never taken for one that is not there; and each is named in the log with what repairs it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _one(datastore: Datastore, log: Log, need: Need[Any], deadline: Deadline) ->
 
 
 def tell_damaged(log: Log, error: Damaged) -> None:
-    """A record that no key can have, and that is not there therefore, is nothing to mend."""
+    """A record that no key can have, and that is not there therefore, is nothing to repair."""
     if error.details:
         log.error("Going on without a damaged record", error=error, mend=error.details)
     else:

@@ -23,7 +23,7 @@ from ports.datastore import (
 from ports.errors import Refused, Unavailable
 from usecases.check_ipam import check_ipam
 from usecases.collect_ipam import DONE, FAILED, KEPT, Look, Sweep, collect_ipam, collectable
-from usecases.ipam.mend import mend
+from usecases.ipam.repair import repair
 from worlds.one_node import NODE, OneNode
 
 B0, B1 = Cidr.parse("10.244.0.0/26"), Cidr.parse("10.244.0.64/26")
@@ -173,7 +173,7 @@ def test_a_call_that_counts_up_meanwhile_keeps_its_handle(node):
     assert node.counts() == {"net1.c1": {str(B0): 2}}
     finding = only(node)
     node.touch(HandleKey("net1.c1"))
-    assert not mend(node.work(), finding, patient=True)
+    assert not repair(node.work(), finding, patient=True)
 
 
 def test_counts_that_are_too_low_or_missing_are_written_anew(node):
@@ -189,7 +189,7 @@ def test_a_handle_that_is_freed_before_it_is_written_anew_is_not_written(node):
     hold(node, B0, o1=mine())
     finding = findings(node)[0]
     hold(node, B0)
-    assert mend(node.work(), finding, patient=True)
+    assert repair(node.work(), finding, patient=True)
     assert node.counts() == {}
 
 
@@ -209,10 +209,10 @@ def test_an_affinity_whose_block_is_made_meanwhile_stays(node):
     node.put(AffinityKey(ME, B0), Affinity("pending"))
     finding = only(node)
     hold(node, B0, affine=False)
-    assert not mend(node.work(), finding, patient=True)
+    assert not repair(node.work(), finding, patient=True)
     node.remove(BlockKey(B0))
     node.touch(AffinityKey(ME, B0))
-    assert not mend(node.work(), finding, patient=True)
+    assert not repair(node.work(), finding, patient=True)
     assert node.affinities() == {str(B0): "pending"}
 
 
@@ -233,11 +233,11 @@ def test_what_goes_on_again_is_left_to_itself(node):
     node.put(AffinityKey(ME, B0), Affinity("pending"))
     finding = only(node)
     node.touch(AffinityKey(ME, B0))
-    assert not mend(node.work(), finding, patient=True)
+    assert not repair(node.work(), finding, patient=True)
     node.remove(BlockKey(B0))
-    assert not mend(node.work(), finding, patient=True)
+    assert not repair(node.work(), finding, patient=True)
     node.remove(AffinityKey(ME, B0))
-    assert not mend(node.work(), finding, patient=True)
+    assert not repair(node.work(), finding, patient=True)
 
 
 def test_a_block_gets_the_affinity_that_leads_to_it(node):
@@ -246,9 +246,9 @@ def test_a_block_gets_the_affinity_that_leads_to_it(node):
     assert sweep(node) == {("block-without-affinity", str(B0)): DONE}
     assert node.affinities() == {str(B0): "confirmed"}
     hold(node, B0, OTHER, affine=False)
-    assert not mend(node.work(), finding, patient=True)
+    assert not repair(node.work(), finding, patient=True)
     node.remove(BlockKey(B0))
-    assert not mend(node.work(), finding, patient=True)
+    assert not repair(node.work(), finding, patient=True)
 
 
 def test_an_empty_block_of_nobody_goes_and_one_in_use_stays(node):
@@ -258,8 +258,8 @@ def test_an_empty_block_of_nobody_goes_and_one_in_use_stays(node):
     assert sweep(node) == {("block-empty-without-owner", str(B0)): DONE}
     assert node.blocks() == [str(B1)]
     finding = Finding("block-empty-without-owner", str(B1), "", "", block=B1)
-    assert not mend(node.work(), finding, patient=True)
-    assert not mend(node.work(), finding.replace(block=B0), patient=True)
+    assert not repair(node.work(), finding, patient=True)
+    assert not repair(node.work(), finding.replace(block=B0), patient=True)
 
 
 def test_what_has_cooled_down_does_not_keep_a_block(node):
@@ -285,9 +285,9 @@ def test_a_block_that_changes_hands_meanwhile_stays(node):
     hold(node, B0, GONE)
     finding = only(node)
     with node.rival("delete", BlockKey, node.touch):
-        assert not mend(node.work(), finding, patient=True)
+        assert not repair(node.work(), finding, patient=True)
     hold(node, B0, OTHER)
-    assert not mend(node.work(), finding, patient=True)
+    assert not repair(node.work(), finding, patient=True)
     assert node.blocks() == [str(B0)]
 
 
@@ -312,10 +312,10 @@ def test_addresses_that_are_neither_free_nor_held_are_freed(node):
     block = node.block(str(B0))
     assert block.is_consistent()
     assert (block.unallocated[0], block.sequence) == (5, 101)
-    assert mend(node.work(), finding, patient=True)
+    assert repair(node.work(), finding, patient=True)
     assert node.block(str(B0)) == block
     node.remove(BlockKey(B0))
-    assert mend(node.work(), finding, patient=True)
+    assert repair(node.work(), finding, patient=True)
 
 
 # --- leaks ------------------------------------------------------------------------------------------------------------
@@ -353,7 +353,7 @@ def test_an_address_that_is_given_out_again_meanwhile_is_not_taken(node):
         first = Look(node.clock.now(), frozenset([finding.identity]))
         assert KEPT in sweep(node, Sweep(grace=0, leaked=True, first=first)).values()
         with pytest.raises(StaleRequest, match="does not match"):
-            mend(node.work(), finding, patient=True)
+            repair(node.work(), finding, patient=True)
         assert node.holders() == {"10.244.0.5": again[0]}
 
 
@@ -378,7 +378,7 @@ def test_an_address_that_is_released_meanwhile_needs_nothing(node):
     finding = only(node)
     hold(node, B0)
     node.put(BlockKey(B0), node.get(BlockKey(B0)).replace(sequences={5: 100}))
-    assert not mend(node.work(), finding, patient=True)
+    assert not repair(node.work(), finding, patient=True)
 
 
 # --- failures ---------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from ports.datastore import AffinityKey, BlockKey, Blocks, HandleKey, WorkloadEn
 from strategies import json_values
 from usecases.check_ipam import check_ipam
 from usecases.collect_ipam import DONE, FAILED, KEPT, Sweep, collect_ipam
-from usecases.ipam.mend import mend
+from usecases.ipam.repair import repair
 from worlds.one_node import NEVER, NODE, OWNER, OneNode
 
 IPAM = "/calico/ipam/v2/"
@@ -165,10 +165,10 @@ def test_what_somebody_has_written_meanwhile_stays(node):
     finding = next(one for one in check_ipam(node.work()).findings if one.kind == "record-unreadable")
     node.datastore.load({key: "<body>"})
     copies = []
-    assert not mend(node.work(), finding, copies.append, patient=True)
-    assert not mend(node.work(), finding, None, patient=True)
+    assert not repair(node.work(), finding, copies.append, patient=True)
+    assert not repair(node.work(), finding, None, patient=True)
     node.remove(HandleKey(key.rpartition("/")[2]))
-    assert not mend(node.work(), finding, copies.append, patient=True)
+    assert not repair(node.work(), finding, copies.append, patient=True)
     assert copies == []
 
 

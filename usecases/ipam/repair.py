@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from usecases.ipam.work import Delete, Leave, Work
 
 
-def mend(work: Work, finding: Finding, keep: Keep | None = None, *, patient: bool) -> bool:
+def repair(work: Work, finding: Finding, keep: Keep | None = None, *, patient: bool) -> bool:
     """Whether it is put right now. False: somebody has been at it, so it is no leftover. Raises what the store does.
 
     `patient`: the finding is older than any call lasts. Else a count that is too high by some, but not by all, is
@@ -50,7 +50,7 @@ def mend(work: Work, finding: Finding, keep: Keep | None = None, *, patient: boo
             return keep is not None and set_aside(work, finding, keep)
         if finding.kind in HANDLE_KINDS:
             return _handle(work, finding, patient=patient)
-        return _MENDING[finding.kind](work, finding)
+        return _REPAIRS[finding.kind](work, finding)
     except (Conflict, Missing, AlreadyExists, BlockClaimConflict):
         return False
 
@@ -198,7 +198,7 @@ def _release_of_machine(work: Work, finding: Finding) -> bool:
 HANDLE_KINDS = frozenset(
     (audit_handles.ORPHAN, audit_handles.TOO_MUCH, audit_handles.TOO_LITTLE, audit_handles.MISSING)
 )
-_MENDING: dict[str, Callable[[Work, Finding], bool]] = {
+_REPAIRS: dict[str, Callable[[Work, Finding], bool]] = {
     audit_blocks.NO_BLOCK: _drop_affinity,
     audit_blocks.FOREIGN: _drop_affinity,
     audit_blocks.DOUBLE: _drop_affinity,
