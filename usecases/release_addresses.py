@@ -16,7 +16,7 @@ from ports.errors import Damaged
 from usecases.calls.deletion import with_settings_of_add
 from usecases.calls.node_name import node_name
 from usecases.calls.safeguards import host_lock, refuse_own_namespace
-from usecases.ipam.free_addresses import Seen, cooldown_of, free_held
+from usecases.ipam.free_addresses import NodeAndPools, cooldown_of, free_held
 from usecases.ipam.free_without_handle import free_without_handle
 from usecases.ipam.sound_records import fetch_sound, if_sound
 from usecases.ipam.work import Work
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ports.runtime import Runtime
     from usecases.calls.call import Call
 
-    _Read: TypeAlias = tuple[int, Stored[Handle] | Damaged | None, Seen | None]
+    _Read: TypeAlias = tuple[int, Stored[Handle] | Damaged | None, NodeAndPools | None]
 
 
 def release_addresses(call: Call, runtime: Runtime) -> None:
@@ -80,5 +80,5 @@ def _read(work: Work, handle: str, node: str) -> _Read:
         wanted += (NodeKey(node), IPPools())
     config, held, *judged = fetch_sound(work.datastore, work.log, *wanted, deadline=work.deadline)
     its_node, pools = map(if_sound, judged) if judged else (None, None)
-    seen = Seen(its_node, pools) if its_node is not None and pools is not None else None
+    seen = NodeAndPools(its_node, pools) if its_node is not None and pools is not None else None
     return cooldown_of(config), held, seen

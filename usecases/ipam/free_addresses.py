@@ -43,7 +43,7 @@ def free_handle(work: Work, handle: str) -> bool:
     return True
 
 
-def free_held(work: Work, stored: Stored[Handle], cooldown: int, seen: Seen | None = None) -> None:
+def free_held(work: Work, stored: Stored[Handle], cooldown: int, seen: NodeAndPools | None = None) -> None:
     """Free everything that a handle, just read, holds.
 
     `seen` saves reads for a block that gets empty.
@@ -125,7 +125,7 @@ def cooldown_of(config: Stored[AllocationConfig] | Damaged | None) -> int:
     return config.record.cooldown_seconds if config else 0
 
 
-class Seen(Value):
+class NodeAndPools(Value):
     """What was read a moment ago of a node and of the pools."""
 
     node: Stored[Node] | None
@@ -141,7 +141,7 @@ class Chosen(Value):
     ordinals: Callable[[Block], tuple[int, ...]]
     cooldown: int
     expected: int = 0
-    seen: Seen | None = None
+    seen: NodeAndPools | None = None
 
 
 class Freed(Value):
@@ -192,12 +192,14 @@ def settled(found: Block, after: Block) -> Block | Delete:
     return after.replace(sequence=found.sequence + 1)
 
 
-def give_up_if_deselected(work: Work, block: Block, seen: Seen | None = None) -> None:
+def give_up_if_deselected(work: Work, block: Block, seen: NodeAndPools | None = None) -> None:
     """An empty block whose pool no longer selects its node goes back. A failure here costs nobody an address."""
     owner = Owner.parse(block.affinity or "")
     try:
         if seen is None or not seen.is_about(owner.name):
-            seen = Seen(*work.datastore.fetch(NodeKey(owner.name), IPPools(may_lag=True), deadline=work.deadline))
+            seen = NodeAndPools(
+                *work.datastore.fetch(NodeKey(owner.name), IPPools(may_lag=True), deadline=work.deadline)
+            )
         node = seen.node
         pool = pool_of(enabled_pools((one.record for one in seen.pools), block.cidr.version), block.cidr)
         if node is None or pool is None or not deselects(pool, node.record.metadata.labels):
