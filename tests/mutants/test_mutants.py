@@ -1,13 +1,14 @@
-"""Proof that the schedules bite: break the code on purpose, and some schedule must notice.
+"""Proof that random schedules, and lives of virtual machines, bite: break the code on purpose, and one must notice.
 
-Each mutant is one change of one file, made in a copy of the project; random schedules are run on the copy until an
-invariant fails. A mutant that survives them fails its test.
+Each mutant is one change of one file, made in a copy of the project; schedules are run on the copy until an invariant
+fails. A mutant that survives them fails its test.
 """
 
 from __future__ import annotations
 
 import pytest
 
+from mutants import lives
 from mutants.caught import ROOT, Mutant, require_noticed, run_schedules
 
 MUTANTS: dict[str, Mutant] = {
@@ -116,8 +117,8 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "undo forgets what was taken": (
         "usecases/calls/undo.py",
-        "        self._steps.append((what, step))\n",
-        "        self._steps.clear()\n",
+        "        self._ways_back.append((what, take_back))\n",
+        "        self._ways_back.clear()\n",
         170,
     ),
     "a handle that counts too much is left alone": (
@@ -129,9 +130,13 @@ MUTANTS: dict[str, Mutant] = {
 }
 
 
-@pytest.mark.parametrize("name", MUTANTS)
-def test_schedules_catch_the_mutant(name, tmp_path):
-    require_noticed(MUTANTS[name], "worlds/simulate.py", tmp_path, 3000)
+SCRIPTS = {"worlds/simulate.py": MUTANTS, "worlds/machine_simulate.py": lives.MUTANTS}
+EACH = [pytest.param(script, it, id=name) for script, mutants in SCRIPTS.items() for name, it in mutants.items()]
+
+
+@pytest.mark.parametrize(("script", "mutant"), EACH)
+def test_some_run_notices_the_mutant(script, mutant, tmp_path):
+    require_noticed(mutant, script, tmp_path, 3000)
 
 
 def test_the_unbroken_code_survives():

@@ -7,10 +7,10 @@ begin with a scene in which calls are about to hurt each other. Exit code 1, and
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
 import traceback
+from collections import Counter
 from pathlib import Path
 
 if __name__ == "__main__":  # as a script: the project and the test modules beside it
@@ -19,6 +19,7 @@ if __name__ == "__main__":  # as a script: the project and the test modules besi
 from worlds.ipam_world import NODES
 from worlds.machine_life import CALM, RIVALS, Life
 from worlds.scheduler import DIE_AFTER, DIE_BEFORE, LOSE_REPLY, PROCEED
+from worlds.seeded_runs import command
 
 SCENES = (  # a call marked ~ is disturbed, and the answer of one marked ! not delivered
     "start delete ~end",
@@ -102,20 +103,14 @@ _OFTEN = {"start": 4, "migrate": 4, "network_again": 2, "end": 3, "end_and_remov
 NAMES = [name for name in ACTIONS for _ in range(_OFTEN.get(name, 1))]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0, help="the first seed; run N uses seed+N")
-    options = parser.parse_args()
-    for seed in range(options.seed, options.seed + options.runs):
-        try:
-            random_life(seed)
-        except Exception:  # noqa: BLE001 - whatever it is, this life went wrong
-            print(f"seed {seed} goes wrong:\n{traceback.format_exc()}")
-            return 1
-    print(f"{options.runs} lives")
-    return 0
+def counted_life(seed: int) -> Counter[str]:
+    """Any exception is a life that went wrong."""
+    try:
+        random_life(seed)
+    except Exception:  # noqa: BLE001 - whatever it is
+        raise AssertionError(traceback.format_exc()) from None
+    return Counter()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(__doc__, counted_life, "lives"))

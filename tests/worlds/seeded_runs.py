@@ -6,6 +6,7 @@ failure is that of the first seed that fails.
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
 import os
 import sys
@@ -46,6 +47,26 @@ def run_seeds(run: Callable[[int], Counter[str]], seeds: range, workers: int) ->
 
 def processors() -> int:
     return len(os.sched_getaffinity(0))
+
+
+def command(about: str, run: Callable[[int], Counter[str]], what: str) -> int:
+    """A program that makes such runs, and its exit code. It is 1 when a run breaks an invariant, whose seed is told."""
+    parser = argparse.ArgumentParser(description=about.partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0, help="the first seed; run N uses seed+N")
+    parser.add_argument("--workers", type=int, default=processors(), help="processes; the outcome is the same")
+    options = parser.parse_args()
+    began = time.monotonic()
+    try:
+        seen = run_seeds(run, range(options.seed, options.seed + options.runs), options.workers)
+    except Failed as failure:
+        print(failure)
+        return 1
+    took = time.monotonic() - began
+    print(f"{options.runs} {what} in {took:.1f} s ({options.runs / took:.0f} a second)")
+    for name, count in sorted(seen.items(), key=lambda item: (-item[1], item[0])):
+        print(f"{count:>12} {name}")
+    return 0
 
 
 def _share(share: tuple[Callable[[int], Counter[str]], range]) -> tuple[Counter[str], str]:

@@ -8,10 +8,8 @@ and the schedule when an invariant fails.
 
 from __future__ import annotations
 
-import argparse
 import random
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -26,7 +24,7 @@ from usecases.check_ipam import check_ipam
 from usecases.collect_ipam import Sweep, collect_ipam
 from worlds.ipam_world import GONE, NEVER, NODES, VM, World, call_of
 from worlds.scheduler import DIE_AFTER, DIE_BEFORE, LOSE_REPLY, PROCEED, Died, Process, Schedule
-from worlds.seeded_runs import Failed, processors, run_seeds
+from worlds.seeded_runs import command
 
 CONTAINERS = ("c1", "c2", "c3")
 VERBS = ["ADD"] * 5 + ["DEL"] * 3 + ["IP"] * 2 + ["VM"] * 2 + ["VMDEL", "FREE", "GIVEUP", "GONE", "STRICT", "POOL"]
@@ -232,24 +230,5 @@ def counted_run(seed: int) -> Counter[str]:
     return seen
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0, help="the first seed; run N uses seed+N")
-    parser.add_argument("--workers", type=int, default=processors(), help="processes; the outcome is the same")
-    options = parser.parse_args()
-    began = time.monotonic()
-    try:
-        seen = run_seeds(counted_run, range(options.seed, options.seed + options.runs), options.workers)
-    except Failed as failure:
-        print(failure)
-        return 1
-    took = time.monotonic() - began
-    print(f"{options.runs} schedules in {took:.1f} s ({options.runs / took:.0f} a second)")
-    for what, count in sorted(seen.items(), key=lambda item: (-item[1], item[0])):
-        print(f"{count:>12} {what}")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command(__doc__, counted_run, "schedules"))

@@ -6,22 +6,19 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from adapters.memory.clock import MemoryClock
 from descriptors import replaced, signals_restored, stdin
-from domain.cni.netconf import NetConf
 from domain.cni.versions import SUPPORTED_BY_BRIDGE, supported_text
 from entrypoints import calico, calico_ipam
 from entrypoints import sub_commands as commands
 from entrypoints.version import VERSION
 from ports.errors import Unavailable
-from ports.log import Log
-from ports.runtime import Runtime
+from worlds.no_ports import opener_without_ports
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -32,23 +29,7 @@ def _signals() -> Iterator[None]:
         yield
 
 
-def no_port() -> Any:
-    raise Unavailable("context deadline exceeded")
-
-
-def open_runtime(_netconf: NetConf, _environ: Mapping[str, str], log: Log) -> Runtime:
-    return Runtime(
-        datastore=no_port,
-        cluster=no_port,
-        dataplane=no_port,
-        ipam_plugin=no_port,
-        node=no_port,
-        lock=no_port,
-        readiness=no_port,
-        former=no_port,
-        clock=MemoryClock(),
-        log=log,
-    )
+open_runtime = opener_without_ports(Unavailable("context deadline exceeded"))
 
 
 @pytest.mark.parametrize("main", [calico.main, calico_ipam.main])

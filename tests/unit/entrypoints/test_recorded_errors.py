@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from adapters.memory.clock import MemoryClock
 from descriptors import signals_restored, stdin
-from domain.cni.netconf import NetConf
 from entrypoints import calico, calico_ipam
 from ports.errors import Refused
-from ports.log import Log
-from ports.runtime import Runtime
+from worlds.no_ports import opener_without_ports
 
 STEPS = json.loads((Path(__file__).parents[2] / "golden" / "errors.json").read_text())["steps"]
 # What asks a port first: the node's files, the datastore, the dataplane, an IPAM plugin.
@@ -28,23 +24,7 @@ def _signals() -> Iterator[None]:
         yield
 
 
-def no_port() -> Any:
-    raise Refused("a port was asked")
-
-
-def open_runtime(_netconf: NetConf, _environ: Mapping[str, str], log: Log) -> Runtime:
-    return Runtime(
-        datastore=no_port,
-        cluster=no_port,
-        dataplane=no_port,
-        ipam_plugin=no_port,
-        node=no_port,
-        lock=no_port,
-        readiness=no_port,
-        former=no_port,
-        clock=MemoryClock(),
-        log=log,
-    )
+open_runtime = opener_without_ports(Refused("a port was asked"))
 
 
 @pytest.mark.parametrize("number", range(len(STEPS)))

@@ -15,7 +15,6 @@ import pytest
 from adapters.linux import spare_memory
 from adapters.linux.kernel import StepFailed
 from adapters.linux.netlink.seam import KernelError
-from adapters.memory.clock import MemoryClock
 from descriptors import SIGNALS, replaced, signals_restored, stdin
 from domain.cni.errors import CniError
 from domain.cni.netconf import NetConf, read_netconf
@@ -28,10 +27,10 @@ from entrypoints.stdio import MOST_STDIN
 from entrypoints.version import VERSION
 from ports.deadline import Deadline
 from ports.errors import BadConfiguration, Conflict, Expired, Refused, Unavailable
-from ports.log import Log
 from ports.runtime import Runtime
 from usecases.calls.call import Call
 from usecases.calls.undo import Undo
+from worlds.no_ports import opener_without_ports
 
 NETCONF = {"cniVersion": "1.0.0", "name": "net1", "policy": {"k8s_auth_token": "planted-token"}}
 ENVIRON = {
@@ -49,23 +48,7 @@ def _signals() -> Iterator[None]:
         yield
 
 
-def no_port() -> Any:
-    raise Refused("no port is needed here")
-
-
-def open_runtime(_netconf: NetConf, _environ: Mapping[str, str], log: Log) -> Runtime:
-    return Runtime(
-        datastore=no_port,
-        cluster=no_port,
-        dataplane=no_port,
-        ipam_plugin=no_port,
-        node=no_port,
-        lock=no_port,
-        readiness=no_port,
-        former=no_port,
-        clock=MemoryClock(),
-        log=log,
-    )
+open_runtime = opener_without_ports(Refused("no port is needed here"))
 
 
 def a_plugin(
