@@ -18,9 +18,9 @@ from adapters.etcdv3.transport import (
     PERMISSION_DENIED,
     UNAUTHENTICATED,
     UNAVAILABLE,
+    EtcdTransportError,
+    EtcdUntrusted,
     Question,
-    TransportError,
-    Untrusted,
 )
 from ports.errors import Expired, Refused, Unauthorized, Unavailable
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from adapters.etcdv3.settings import Endpoint, EtcdSettings
-    from adapters.etcdv3.transport import Heard, Open, Range, Transport
+    from adapters.etcdv3.transport import EtcdTransport, Heard, Open, Range
     from ports.clock import Clock
     from ports.deadline import Deadline
 
@@ -68,7 +68,7 @@ class Connection:
         self._open = opener
         self._discover = discover
         self._endpoints = settings.endpoints
-        self._transport: Transport | None = None
+        self._transport: EtcdTransport | None = None
         self._token = ""
         self._reached, self._patience = False, PATIENCE
         self._hasty = hasty
@@ -76,7 +76,7 @@ class Connection:
 
     def ask(
         self,
-        verb: Callable[[Transport, float], T],
+        verb: Callable[[EtcdTransport, float], T],
         deadline: Deadline,
         *,
         repeatable: bool = False,
@@ -93,7 +93,7 @@ class Connection:
             transport = self._connected(deadline, patience, reads)
             try:
                 return self._signed_in(verb, transport, deadline, repeatable=repeatable)
-            except TransportError as error:
+            except EtcdTransportError as error:
                 fault = error
             except BaseException:  # a signal: the transport may be in the middle of a request
                 self.close()
@@ -105,7 +105,7 @@ class Connection:
                 raise self._translated(fault, f"etcd {transport.endpoint}", deadline) from fault
             self._clock.sleep(_PAUSE)
 
-    def _leave(self, transport: Transport) -> None:
+    def _leave(self, transport: EtcdTransport) -> None:
         """Another endpoint is tried first next time, if there is one."""
         self.close()
         others = [endpoint for endpoint in self._endpoints if endpoint != transport.endpoint]
@@ -117,18 +117,18 @@ class Connection:
         if transport is not None:
             transport.close()
 
-    def _connected(self, deadline: Deadline, patience: Deadline, reads: tuple[Range, ...]) -> Transport:
-        refusal: TransportError | None = None
+    def _connected(self, deadline: Deadline, patience: Deadline, reads: tuple[Range, ...]) -> EtcdTransport:
+        refusal: EtcdTransportError | None = None
         while self._transport is None:
             try:
                 endpoints = self._found_endpoints(deadline)
                 question = self._question(reads)
                 self._transport = self._open(endpoints, self._settings.tls, self._left(patience), question)
-            except TransportError as error:
+            except EtcdTransportError as error:
                 if error.status == UNAVAILABLE or refusal is None:  # the last try may be too short to learn anything
                     refusal = error
                 unheard = self._hasty and not self._reached and error.status == UNAVAILABLE
-                if isinstance(error, Untrusted) or unheard or patience.passed(self._clock.monotonic()):
+                if isinstance(error, EtcdUntrusted) or unheard or patience.passed(self._clock.monotonic()):
                     if not self._reached:
                         self._patience = LESS_PATIENCE
                     raise self._translated(refusal, str(self._settings), deadline) from error
@@ -149,7 +149,12 @@ class Connection:
         return self._endpoints
 
     def _signed_in(
-        self, verb: Callable[[Transport, float], T], transport: Transport, deadline: Deadline, *, repeatable: bool
+        self,
+        verb: Callable[[EtcdTransport, float], T],
+        transport: EtcdTransport,
+        deadline: Deadline,
+        *,
+        repeatable: bool,
     ) -> T:
         """A token that has expired is replaced once; etcd has then done nothing yet."""
         if self._settings.user and not self._token:
@@ -157,14 +162,14 @@ class Connection:
         transport.token = self._token
         try:
             return self._heeded(transport, verb(transport, self._try_seconds(deadline, repeatable=repeatable)))
-        except TransportError as error:
+        except EtcdTransportError as error:
             if not (self._token and any(text in str(error) for text in _STALE_TOKEN)):
                 raise
         self._sign_in(transport, deadline)
         transport.token = self._token
         return self._heeded(transport, verb(transport, self._try_seconds(deadline, repeatable=repeatable)))
 
-    def _heeded(self, transport: Transport, answer: T) -> T:
+    def _heeded(self, transport: EtcdTransport, answer: T) -> T:
         """The answer, if it is of the cluster that has answered before, and not older than that."""
         heard, transport.heard = transport.heard, None
         if heard is None:
@@ -172,20 +177,20 @@ class Connection:
         known = self._known or heard
         if heard.cluster != known.cluster:
             what = f"it belongs to cluster {heard.cluster:x}, not to {known.cluster:x} as what was asked before"
-            raise TransportError(UNAVAILABLE, f"{what}: the endpoints must be those of one cluster")
+            raise EtcdTransportError(UNAVAILABLE, f"{what}: the endpoints must be those of one cluster")
         if heard.revision < known.revision:
             what = f"its revision is {heard.revision}, after {known.revision}"
-            raise TransportError(UNAVAILABLE, f"{what}: is this member cut off, or was it restored from a backup?")
+            raise EtcdTransportError(UNAVAILABLE, f"{what}: is this member cut off, or was it restored from a backup?")
         self._known = heard
         return answer
 
-    def _sign_in(self, transport: Transport, deadline: Deadline) -> None:
+    def _sign_in(self, transport: EtcdTransport, deadline: Deadline) -> None:
         """An etcd without authentication takes everybody, so it is no error to have a password for it."""
         try:
             self._token = transport.authenticate(self._settings.user, self._settings.password, self._left(deadline))
-        except TransportError as error:
+        except EtcdTransportError as error:
             if error.status != FAILED_PRECONDITION:
-                raise TransportError(error.status, str(error), harmless=True) from error
+                raise EtcdTransportError(error.status, str(error), harmless=True) from error
             self._token = ""
 
     def _left(self, deadline: Deadline) -> float:
@@ -196,10 +201,10 @@ class Connection:
         left = self._left(deadline)
         return min(left, READ_TRY) if repeatable and len(self._endpoints) > 1 else left
 
-    def _translated(self, error: TransportError, where: str, deadline: Deadline) -> Exception:
+    def _translated(self, error: EtcdTransportError, where: str, deadline: Deadline) -> Exception:
         """The port's error for a transport's."""
         status, text = error.status, f"{where}: {error}"
-        if status in (UNAVAILABLE, DEADLINE_EXCEEDED) and not isinstance(error, Untrusted):
+        if status in (UNAVAILABLE, DEADLINE_EXCEEDED) and not isinstance(error, EtcdUntrusted):
             if deadline.passed(self._clock.monotonic()):
                 return Expired(text if status == UNAVAILABLE else where)
             return Unavailable(text)

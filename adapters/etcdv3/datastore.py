@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from adapters.etcdv3.settings import EtcdSettings
-    from adapters.etcdv3.transport import Open, Outcome, Transport
+    from adapters.etcdv3.transport import EtcdTransport, Open, WriteOutcome
     from adapters.records.text_store import Row, Span
     from ports.clock import Clock
     from ports.datastore import Key, Revision
@@ -65,7 +65,7 @@ class EtcdDatastore(TextStore):
             return []
         ranges = tuple([_range(span) for span in spans])
 
-        def read(transport: Transport, seconds: float) -> list[list[tuple[bytes, bytes, int]]]:
+        def read(transport: EtcdTransport, seconds: float) -> list[list[tuple[bytes, bytes, int]]]:
             return transport.read(ranges, seconds)
 
         return [
@@ -76,7 +76,7 @@ class EtcdDatastore(TextStore):
     def insert(self, key: Key[Any], row: tuple[str, str], deadline: Deadline) -> Revision:
         address, text = row[0].encode(), row[1].encode()
 
-        def create(transport: Transport, seconds: float) -> Outcome:
+        def create(transport: EtcdTransport, seconds: float) -> WriteOutcome:
             return transport.create(address, text, seconds)
 
         outcome = self._connection.ask(create, deadline)
@@ -87,7 +87,7 @@ class EtcdDatastore(TextStore):
     def swap(self, key: Key[Any], row: tuple[str, str], replaces: Revision, deadline: Deadline) -> Revision:
         address, text, expected = row[0].encode(), row[1].encode(), _expected(replaces)
 
-        def replace(transport: Transport, seconds: float) -> Outcome:
+        def replace(transport: EtcdTransport, seconds: float) -> WriteOutcome:
             return transport.replace(address, text, expected, seconds)
 
         return str(_settled(self._connection.ask(replace, deadline), key).revision)
@@ -95,7 +95,7 @@ class EtcdDatastore(TextStore):
     def remove(self, key: Key[Any], address: str, replaces: Revision | None, deadline: Deadline) -> None:
         expected = None if replaces is None else _expected(replaces)
 
-        def delete(transport: Transport, seconds: float) -> Outcome:
+        def delete(transport: EtcdTransport, seconds: float) -> WriteOutcome:
             return transport.delete(address.encode(), expected, seconds)
 
         _settled(self._connection.ask(delete, deadline), key)
@@ -123,7 +123,7 @@ def _expected(revision: Revision) -> int:
     return int(revision) if 0 < int(revision) <= _LARGEST else _NEVER
 
 
-def _settled(outcome: Outcome, key: Key[Any]) -> Outcome:
+def _settled(outcome: WriteOutcome, key: Key[Any]) -> WriteOutcome:
     if outcome.done:
         return outcome
     raise Conflict(key) if outcome.revision else Missing(key)

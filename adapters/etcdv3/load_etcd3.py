@@ -11,11 +11,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapters.etcdv3.transport import Open, Tls
+    from adapters.etcdv3.transport import EtcdTls, Open
     from adapters.wire.grpcio import Withheld
 
 
-def load_etcd3(tls: Tls, withheld: Callable[[], Withheld]) -> Open:
+def load_etcd3(tls: EtcdTls, withheld: Callable[[], Withheld]) -> Open:
     """What opens connections with that `tls`. ImportError where the packages are missing."""
     prepare(only_tls_1_3=tls.only_newest)
     from adapters.etcdv3.race_etcd3 import etcd3_opener

@@ -13,7 +13,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 
 from adapters.etcdv3.etcdrpc import RangeRequest, RequestOp, TxnRequest
-from adapters.etcdv3.transport import DEADLINE_EXCEEDED, ONE_KEY, UNAVAILABLE, TransportError, Untrusted
+from adapters.etcdv3.transport import DEADLINE_EXCEEDED, ONE_KEY, UNAVAILABLE, EtcdTransportError, EtcdUntrusted
 from adapters.etcdv3.transport_etcd3 import Client, Etcd3Transport, let_go, outcome
 from adapters.wire.grpcio import SLICE
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from adapters.etcdv3.settings import Endpoint
-    from adapters.etcdv3.transport import Open, Question, Tls, Transport
+    from adapters.etcdv3.transport import EtcdTls, EtcdTransport, Open, Question
     from adapters.wire.grpcio import Withheld
 
 _HEAD_START = 0.25  # seconds that an endpoint has before the next one is tried as well
@@ -35,10 +35,10 @@ def etcd3_opener(withheld: Callable[[], Withheld]) -> Open:
 
     def open_etcd3(
         endpoints: Sequence[Endpoint],
-        tls: Tls,
+        tls: EtcdTls,
         seconds: float,
         question: Question = ONE_KEY,  # noqa: ARG001 - it will be asked in its turn
-    ) -> Transport:
+    ) -> EtcdTransport:
         with withheld() as signals:
             race = _Race(tls, monotonic() + seconds, signals)
             try:
@@ -53,17 +53,17 @@ def etcd3_opener(withheld: Callable[[], Withheld]) -> Open:
 class _Race:
     """Connections on their way to several endpoints."""
 
-    def __init__(self, tls: Tls, ends: float, signals: Withheld) -> None:
+    def __init__(self, tls: EtcdTls, ends: float, signals: Withheld) -> None:
         self._tls = tls
         self._ends = ends
         self._signals = signals
         self._heard: SimpleQueue[tuple[Client, Any]] = SimpleQueue()
         self._runners: list[Client] = []
-        self._refused: dict[Client, TransportError] = {}
+        self._refused: dict[Client, EtcdTransportError] = {}
         self._winner: Client | None = None
 
     def run(self, endpoints: Sequence[Endpoint]) -> Client:
-        """The first client that is answered; TransportError when it is time or all were refused."""
+        """The first client that is answered; EtcdTransportError when it is time or all were refused."""
         for endpoint in endpoints:
             if self._winner is None:
                 self._start(Client(endpoint, self._tls))
@@ -88,23 +88,23 @@ class _Race:
                 continue
             try:
                 outcome(done)
-            except TransportError as error:
+            except EtcdTransportError as error:
                 if error.status in (UNAVAILABLE, DEADLINE_EXCEEDED):
                     self._refused[client] = error
                     continue
             self._winner = client  # an error of another kind is an answer
 
-    def _failure(self) -> TransportError:
+    def _failure(self) -> EtcdTransportError:
         """Nothing that anybody would miss has been sent, whatever has come of it."""
         if len(self._refused) < len(self._runners):
-            return TransportError(DEADLINE_EXCEEDED, "no answer to the attempt to connect", harmless=True)
+            return EtcdTransportError(DEADLINE_EXCEEDED, "no answer to the attempt to connect", harmless=True)
         reasons = list(self._refused.values())
         text = str(reasons[0])
         if len(reasons) > 1:
             text = "; ".join([f"{client.endpoint}: {reason}" for client, reason in self._refused.items()])
-        if all(isinstance(reason, Untrusted) for reason in reasons):
-            return Untrusted(text)
-        return TransportError(UNAVAILABLE, text, harmless=True)
+        if all(isinstance(reason, EtcdUntrusted) for reason in reasons):
+            return EtcdUntrusted(text)
+        return EtcdTransportError(UNAVAILABLE, text, harmless=True)
 
     def end(self) -> None:
         for client in self._runners:

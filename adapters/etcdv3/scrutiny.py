@@ -10,7 +10,7 @@ is wrong with the answer.
 from __future__ import annotations
 
 from adapters.etcdv3.messages import DELETE, PUT, RANGE
-from adapters.etcdv3.transport import INTERNAL, Outcome, TransportError
+from adapters.etcdv3.transport import INTERNAL, EtcdTransportError, WriteOutcome
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ _NO_REVISION = "a revision that no store has"
 
 
 def believed(read: Callable[[], T]) -> T:
-    """What it reads out of an answer; TransportError if it raises ValueError."""
+    """What it reads out of an answer; EtcdTransportError if it raises ValueError."""
     try:
         return read()
     except ValueError as error:
-        raise TransportError(INTERNAL, f"the server's answer is not a message of etcd's: {error}") from error
+        raise EtcdTransportError(INTERNAL, f"the server's answer is not a message of etcd's: {error}") from error
 
 
 def read_result(done: Done, ranges: Sequence[Range]) -> list[list[Row]]:
@@ -47,7 +47,7 @@ def read_result(done: Done, ranges: Sequence[Range]) -> list[list[Row]]:
     return list(done.rows)
 
 
-def write_result(done: Done, key: bytes, expected: int, operation: int = PUT) -> Outcome:
+def write_result(done: Done, key: bytes, expected: int, operation: int = PUT) -> WriteOutcome:
     """Of a transaction that puts or deletes a key if it is at a revision (0: if it is not there), else reads it."""
     if done.revision <= 0:
         raise ValueError(_NO_REVISION)
@@ -56,7 +56,7 @@ def write_result(done: Done, key: bytes, expected: int, operation: int = PUT) ->
             raise ValueError("it says that a write has happened, and shows none")
         if done.revision <= expected:
             raise ValueError(_NO_REVISION)
-        return Outcome(done=True, revision=done.revision)
+        return WriteOutcome(done=True, revision=done.revision)
     if done.operations != (RANGE,) or done.more:
         raise ValueError("not what is there instead")
     (rows,) = done.rows
@@ -64,14 +64,14 @@ def write_result(done: Done, key: bytes, expected: int, operation: int = PUT) ->
     found = rows[0][2] if rows else 0
     if found == expected:
         raise ValueError("it refuses a write whose condition holds")
-    return Outcome(done=False, revision=found)
+    return WriteOutcome(done=False, revision=found)
 
 
-def deletion_result(done: Done) -> Outcome:
+def deletion_result(done: Done) -> WriteOutcome:
     """Of a transaction that deletes a key whatever its revision."""
     if not done.succeeded or done.operations != (DELETE,) or done.deleted not in (0, 1) or done.revision <= 0:
         raise ValueError("not the end of one key")
-    return Outcome(done.deleted > 0, done.revision if done.deleted else 0)
+    return WriteOutcome(done.deleted > 0, done.revision if done.deleted else 0)
 
 
 def _require(rows: Sequence[Row], wanted: Range, revision: int) -> None:

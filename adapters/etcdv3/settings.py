@@ -15,7 +15,7 @@ error shows what may be a password.
 
 from __future__ import annotations
 
-from adapters.etcdv3.transport import Tls
+from adapters.etcdv3.transport import EtcdTls
 from adapters.regular_file import read_regular
 from domain.value import Value
 from ports.errors import BadConfiguration, Refused
@@ -110,7 +110,7 @@ _VERSIONS = {"": False, "1.2": False, "1.3": True}
 
 def read_tls(
     setting: Callable[[str], str], inline: Mapping[str, str], unused: Callable[[str], None] | None = None
-) -> Tls:
+) -> EtcdTls:
     """As `settings.read_settings` does. BadConfiguration names the setting and the file.
 
     `unused`: no endpoint is reached with TLS; it is told of an authority that could not be used anyway.
@@ -126,7 +126,7 @@ def read_tls(
         told = {_CA: unused}
         pems = [_read(shown[name], path, told.get(name)) if path else b"" for name, path in paths.items()]
     ca, cert, key = pems
-    tls = Tls(ca, cert, key, only_newest=_only_newest(setting("TLS_MIN_VERSION").strip()))
+    tls = EtcdTls(ca, cert, key, only_newest=_only_newest(setting("TLS_MIN_VERSION").strip()))
     _check(tls, tuple([name if name in _INLINE else name.lower() for name in shown]), tuple(shown.values()))
     return tls
 
@@ -154,7 +154,7 @@ def _is_pem(text: bytes, word: bytes) -> bool:
     return b"-----BEGIN " in text and word + b"-----" in text
 
 
-def _check(tls: Tls, names: tuple[str, ...], shown: tuple[str, ...]) -> None:
+def _check(tls: EtcdTls, names: tuple[str, ...], shown: tuple[str, ...]) -> None:
     """`names` of the three settings, and how errors call them."""
     if bool(tls.cert) != bool(tls.key):
         given, absent = (names[1], names[2]) if tls.cert else (names[2], names[1])
@@ -184,7 +184,7 @@ class EtcdSettings(Value):
     discovery: str = ""
     user: str = ""
     password: str = ""
-    tls: Tls = Tls()
+    tls: EtcdTls = EtcdTls()
 
     def __repr__(self) -> str:
         return f"EtcdSettings({self})"  # not the password

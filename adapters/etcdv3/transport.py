@@ -5,7 +5,7 @@ nothing of records, tries nothing twice, and waits no longer than it is told. Th
 a library, and on bare sockets; the same contract suite runs over both (tests/contracts_etcd_transport).
 
 Invariant: a verb that returned has happened at one revision of the whole store; one that raised may or may not have
-happened, unless `TransportError.harmless` says that it cannot have.
+happened, unless `EtcdTransportError.harmless` says that it cannot have.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UNKNOWN, INVALID_ARGUMENT, DEADLINE_EXCEEDED, PERMISSION_DENIED = 2, 3, 4, 7
 FAILED_PRECONDITION, INTERNAL, UNAVAILABLE, UNAUTHENTICATED = 9, 13, 14, 16
 
 
-class TransportError(Exception):
+class EtcdTransportError(Exception):
     """`str()` is what the other side or the system said. `harmless`: nothing was sent, so nothing has happened."""
 
     def __init__(self, status: int, message: str, *, harmless: bool = False) -> None:
@@ -40,14 +40,14 @@ class TransportError(Exception):
         self.harmless = harmless
 
 
-class Untrusted(TransportError):
+class EtcdUntrusted(EtcdTransportError):
     """The two sides do not accept each other's certificates or versions of TLS; another try changes nothing."""
 
     def __init__(self, message: str) -> None:
         super().__init__(UNAVAILABLE, message, harmless=True)
 
 
-class Tls(Value):
+class EtcdTls(Value):
     """What a connection by https is made with; all PEM. Without `ca` the system's authorities count."""
 
     ca: bytes = b""
@@ -57,7 +57,7 @@ class Tls(Value):
     """TLS 1.3 at least; else 1.2 at least."""
 
     def __repr__(self) -> str:
-        return "Tls(…)"  # not the key
+        return "EtcdTls(…)"  # not the key
 
 
 class Question(Value):
@@ -80,7 +80,7 @@ ONE_KEY = Question(((b"\0", b""),))
 """Whether we may read that key does not matter: a refusal is an answer."""
 
 
-class Outcome(Value):
+class WriteOutcome(Value):
     """What became of a guarded write.
 
     If `done`, `revision` is the store's after it, which is the key's new one. Else `revision` is the one that the key
@@ -98,8 +98,8 @@ class Heard(Value):
     revision: int
 
 
-class Transport(ABC):
-    """All verbs raise `TransportError`. `seconds` is how long one may take; `token` goes with each request.
+class EtcdTransport(ABC):
+    """All verbs raise `EtcdTransportError`. `seconds` is how long one may take; `token` goes with each request.
 
     `heard` is from the last answer that was asked for.
     """
@@ -117,15 +117,15 @@ class Transport(ABC):
         """Per range the rows in key order, all of one instant."""
 
     @abstractmethod
-    def create(self, key: bytes, value: bytes, seconds: float) -> Outcome:
+    def create(self, key: bytes, value: bytes, seconds: float) -> WriteOutcome:
         """Put, if there is no such key."""
 
     @abstractmethod
-    def replace(self, key: bytes, value: bytes, revision: int, seconds: float) -> Outcome:
+    def replace(self, key: bytes, value: bytes, revision: int, seconds: float) -> WriteOutcome:
         """Put, if the key is at that revision."""
 
     @abstractmethod
-    def delete(self, key: bytes, revision: int | None, seconds: float) -> Outcome:
+    def delete(self, key: bytes, revision: int | None, seconds: float) -> WriteOutcome:
         """Delete, if the key is at that revision (None: at any; not `done` with revision 0 if there is none)."""
 
     @abstractmethod
@@ -138,10 +138,10 @@ if TYPE_CHECKING:
     class Open(Protocol):
         """Connects to whichever endpoint answers first, each getting a short start over the next one.
 
-        Within the given seconds, else `TransportError`: status UNAVAILABLE when each has refused (the text says how),
-        DEADLINE_EXCEEDED when none has answered.
+        Within the given seconds, else `EtcdTransportError`: status UNAVAILABLE when each has refused, and the text
+        says how; DEADLINE_EXCEEDED when none has answered.
         """
 
         def __call__(
-            self, endpoints: Sequence[Endpoint], tls: Tls, seconds: float, question: Question = ONE_KEY
-        ) -> Transport: ...
+            self, endpoints: Sequence[Endpoint], tls: EtcdTls, seconds: float, question: Question = ONE_KEY
+        ) -> EtcdTransport: ...

@@ -14,7 +14,14 @@ import _thread
 from adapters.etcdv3 import etcdrpc
 from adapters.etcdv3.messages import DELETE, PUT, RANGE, Done, read_token
 from adapters.etcdv3.scrutiny import believed, deletion_result, read_result, write_result
-from adapters.etcdv3.transport import DEADLINE_EXCEEDED, Heard, Outcome, Transport, TransportError, Untrusted
+from adapters.etcdv3.transport import (
+    DEADLINE_EXCEEDED,
+    EtcdTransport,
+    EtcdTransportError,
+    EtcdUntrusted,
+    Heard,
+    WriteOutcome,
+)
 from adapters.regular_file import read_regular
 from adapters.wire.grpc_call import LONGEST
 from adapters.wire.grpcio import GRACE, is_over, takes_only_tls_1_3
@@ -32,7 +39,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from adapters.etcdv3.settings import Endpoint
-    from adapters.etcdv3.transport import Row, Tls
+    from adapters.etcdv3.transport import EtcdTls, Row
     from adapters.wire.grpcio import Withheld
 
 
@@ -67,11 +74,11 @@ _TLS_FAULTS = (  # a word of the library's text, and what an operator has to kno
 class Client(Etcd3Client):  # type: ignore[misc]  # the package has no types
     """The package's client for one endpoint, with certificates from memory."""
 
-    def __init__(self, endpoint: Endpoint, tls: Tls) -> None:
+    def __init__(self, endpoint: Endpoint, tls: EtcdTls) -> None:
         self.endpoint = endpoint
         self._tls = tls
         if endpoint.secure and tls.only_newest and not takes_only_tls_1_3():
-            raise Untrusted("TLS 1.3 alone is wanted, but the library was loaded without")
+            raise EtcdUntrusted("TLS 1.3 alone is wanted, but the library was loaded without")
         super().__init__(endpoint.host_text, endpoint.port, ca_cert=endpoint.secure or None, grpc_options=_OPTIONS)
 
     def _get_secure_creds(self, *_paths: object) -> grpc.ChannelCredentials:
@@ -80,7 +87,7 @@ class Client(Etcd3Client):  # type: ignore[misc]  # the package has no types
         return grpc.ssl_channel_credentials(authorities, self._tls.key or None, self._tls.cert or None)
 
 
-class Etcd3Transport(Transport):
+class Etcd3Transport(EtcdTransport):
     """On a client whose channel is connected."""
 
     def __init__(self, client: Client, withheld: Callable[[], Withheld]) -> None:
@@ -98,13 +105,13 @@ class Etcd3Transport(Transport):
         wanted = [transactions.Get(first, end or None) for first, end in ranges]
         return believed(lambda: read_result(self._transact((), wanted, (), seconds), ranges))
 
-    def create(self, key: bytes, value: bytes, seconds: float) -> Outcome:
+    def create(self, key: bytes, value: bytes, seconds: float) -> WriteOutcome:
         return self._write(key, 0, transactions.Put(key, value), seconds)
 
-    def replace(self, key: bytes, value: bytes, revision: int, seconds: float) -> Outcome:
+    def replace(self, key: bytes, value: bytes, revision: int, seconds: float) -> WriteOutcome:
         return self._write(key, revision, transactions.Put(key, value), seconds)
 
-    def delete(self, key: bytes, revision: int | None, seconds: float) -> Outcome:
+    def delete(self, key: bytes, revision: int | None, seconds: float) -> WriteOutcome:
         deletion = transactions.Delete(key, prev_kv=True)
         if revision is not None:
             return self._write(key, revision, deletion, seconds, DELETE)
@@ -114,7 +121,7 @@ class Etcd3Transport(Transport):
         with self._withheld():
             let_go(self._client)
 
-    def _write(self, key: bytes, expected: int, operation: Any, seconds: float, kind: int = PUT) -> Outcome:
+    def _write(self, key: bytes, expected: int, operation: Any, seconds: float, kind: int = PUT) -> WriteOutcome:
         """If the key is at that revision; 0: if it is not there."""
         guard = transactions.Mod(key) == expected if expected else transactions.Version(key) == 0
         otherwise = (transactions.Get(key),)
@@ -139,7 +146,7 @@ class Etcd3Transport(Transport):
             if is_over(future, seconds, signals):
                 return outcome(future)
             future.cancel()
-            raise TransportError(DEADLINE_EXCEEDED, "no answer")
+            raise EtcdTransportError(DEADLINE_EXCEEDED, "no answer")
 
 
 def let_go(client: Client) -> None:
@@ -181,17 +188,17 @@ def outcome(future: Any) -> Any:
         raise _translated(error) from error
 
 
-def _translated(error: Any) -> TransportError:
+def _translated(error: Any) -> EtcdTransportError:
     status: int = error.code().value[0]
     message: str = error.details()[:LONGEST] if error.details() else error.code().name.lower().replace("_", " ")
     if _NOT_SENT not in message:
         # The server stops at our deadline, too. It has no status for that, and its answer may be here before ours.
-        return TransportError(DEADLINE_EXCEEDED if message == _SERVERS_DEADLINE else status, message)
+        return EtcdTransportError(DEADLINE_EXCEEDED if message == _SERVERS_DEADLINE else status, message)
     message = message.partition(_NOT_SENT)[2].removeprefix("UNKNOWN: ").removeprefix("UNAVAILABLE: ")
     for word, fault in _TLS_FAULTS:
         if word in message:
-            return Untrusted(f"{fault} ({message})")
-    return TransportError(status, message, harmless=True)
+            return EtcdUntrusted(f"{fault} ({message})")
+    return EtcdTransportError(status, message, harmless=True)
 
 
 def _system_authorities() -> bytes | None:

@@ -18,11 +18,11 @@ from adapters.etcdv3.transport import (
     DEADLINE_EXCEEDED,
     ONE_KEY,
     UNAVAILABLE,
+    EtcdTransport,
+    EtcdTransportError,
+    EtcdUntrusted,
     Heard,
-    Outcome,
-    Transport,
-    TransportError,
-    Untrusted,
+    WriteOutcome,
 )
 from adapters.wire import faults
 from adapters.wire.grpc_call import Channel, StatusFault
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from adapters.etcdv3.settings import Endpoint
-    from adapters.etcdv3.transport import Question, Range, Row, Tls
+    from adapters.etcdv3.transport import EtcdTls, Question, Range, Row
     from adapters.wire.http2 import Exchange
     from adapters.wire.waiting import Work
 
@@ -58,24 +58,26 @@ class _Arrived(Value):
     answer: Exchange | StatusFault
 
 
-def open_lean(endpoints: Sequence[Endpoint], tls: Tls, seconds: float, question: Question = ONE_KEY) -> Transport:
+def open_lean(
+    endpoints: Sequence[Endpoint], tls: EtcdTls, seconds: float, question: Question = ONE_KEY
+) -> EtcdTransport:
     """An `adapters.etcdv3.transport.Open`."""
     ends = monotonic() + seconds
     request = _first_request(question)
     try:
         context = _context(tls) if any(endpoint.secure for endpoint in endpoints) else None
         attempts = [_attempt(endpoint, context, request, ends) for endpoint in endpoints]
-        return LeanTransport(drive(race(attempts, HEAD_START), ends))
+        return LeanEtcdTransport(drive(race(attempts, HEAD_START), ends))
     except faults.AllFailed as failed:
         raise _failure(endpoints, failed.faults) from failed
     except faults.TimedOut:
-        error = TransportError(DEADLINE_EXCEEDED, "no answer to the attempt to connect", harmless=True)
+        error = EtcdTransportError(DEADLINE_EXCEEDED, "no answer to the attempt to connect", harmless=True)
         raise error from None
     except faults.Untrusted as fault:  # what we have for certificates is of no use
-        raise Untrusted(str(fault)) from fault
+        raise EtcdUntrusted(str(fault)) from fault
 
 
-class LeanTransport(Transport):
+class LeanEtcdTransport(EtcdTransport):
     """On a connection that has begun to answer a first request; that answer is for the first who asks the same."""
 
     def __init__(self, arrived: _Arrived) -> None:
@@ -90,13 +92,13 @@ class LeanTransport(Transport):
     def read(self, ranges: Sequence[Range], seconds: float) -> list[list[Row]]:
         return believed(lambda: read_result(self._transact(_reading(ranges), seconds), ranges))
 
-    def create(self, key: bytes, value: bytes, seconds: float) -> Outcome:
+    def create(self, key: bytes, value: bytes, seconds: float) -> WriteOutcome:
         return self._write(key, 0, messages.put(key, value), seconds)
 
-    def replace(self, key: bytes, value: bytes, revision: int, seconds: float) -> Outcome:
+    def replace(self, key: bytes, value: bytes, revision: int, seconds: float) -> WriteOutcome:
         return self._write(key, revision, messages.put(key, value), seconds)
 
-    def delete(self, key: bytes, revision: int | None, seconds: float) -> Outcome:
+    def delete(self, key: bytes, revision: int | None, seconds: float) -> WriteOutcome:
         if revision is not None:
             return self._write(key, revision, messages.delete(key), seconds, messages.DELETE)
         deletion = messages.transaction((), (messages.delete(key),))
@@ -105,7 +107,9 @@ class LeanTransport(Transport):
     def close(self) -> None:
         self._channel.close()
 
-    def _write(self, key: bytes, expected: int, operation: bytes, seconds: float, kind: int = messages.PUT) -> Outcome:
+    def _write(
+        self, key: bytes, expected: int, operation: bytes, seconds: float, kind: int = messages.PUT
+    ) -> WriteOutcome:
         """If the key is at that revision; 0: if it is not there."""
         guard = messages.unchanged(key, expected) if expected else messages.absent(key)
         written = messages.transaction((guard,), (operation,), (messages.get(key),))
@@ -128,10 +132,10 @@ class LeanTransport(Transport):
             raise _refusal(fault) from fault
         except faults.TimedOut:
             self.close()
-            raise TransportError(DEADLINE_EXCEEDED, "no answer") from None
+            raise EtcdTransportError(DEADLINE_EXCEEDED, "no answer") from None
         except faults.Fault as fault:
             self.close()
-            raise TransportError(UNAVAILABLE, str(fault)) from fault
+            raise EtcdTransportError(UNAVAILABLE, str(fault)) from fault
 
     def _next(self, unwanted: _Arrived | None, request: _Request, seconds: float) -> Work[bytes]:
         """One request after the other: an answer that nobody wants is read to its end."""
@@ -153,7 +157,7 @@ def _reading(ranges: Sequence[Range]) -> bytes:
     return messages.transaction((), [messages.get(first, end) for first, end in ranges])
 
 
-def _context(tls: Tls) -> Any:
+def _context(tls: EtcdTls) -> Any:
     from adapters.wire.grpc_call import ALPN
     from adapters.wire.tls import TlsSettings, make_context
 
@@ -188,18 +192,18 @@ def _rest(arrived: _Arrived) -> Work[bytes]:
     return (yield from arrived.channel.finish(arrived.answer))
 
 
-def _refusal(fault: StatusFault) -> TransportError:
+def _refusal(fault: StatusFault) -> EtcdTransportError:
     """The server stops at our deadline, too. It has no status for that, and its answer may be here before ours."""
     text = str(fault) or f"status {fault.status}"
     status = DEADLINE_EXCEEDED if text == _SERVERS_DEADLINE else fault.status
-    return TransportError(status, text, harmless=fault.harmless)
+    return EtcdTransportError(status, text, harmless=fault.harmless)
 
 
-def _failure(endpoints: Sequence[Endpoint], reasons: Sequence[faults.Fault]) -> TransportError:
+def _failure(endpoints: Sequence[Endpoint], reasons: Sequence[faults.Fault]) -> EtcdTransportError:
     """Nothing that anybody would miss has been sent, whatever has come of it."""
     text = str(reasons[0])
     if len(reasons) > 1:
         text = "; ".join([f"{endpoint}: {reason}" for endpoint, reason in zip(endpoints, reasons)])
     if all(isinstance(reason, faults.Untrusted) for reason in reasons):
-        return Untrusted(text)
-    return TransportError(UNAVAILABLE, text, harmless=True)
+        return EtcdUntrusted(text)
+    return EtcdTransportError(UNAVAILABLE, text, harmless=True)

@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from adapters.grpc.messages import Reply
-    from adapters.grpc.transport import Transport
+    from adapters.grpc.messages import DataplaneReply
+    from adapters.grpc.transport import GrpcTransport
     from domain.workload.attachment import Attachment
     from ports.clock import Clock
     from ports.deadline import Deadline
@@ -34,7 +34,7 @@ class GrpcDataplane(Dataplane):
     def __init__(
         self,
         options: Mapping[str, str],
-        transport: Transport,
+        transport: GrpcTransport,
         is_own_namespace: Callable[[str], bool],
         clock: Clock,
         log: Log,
@@ -99,7 +99,9 @@ class GrpcDataplane(Dataplane):
         except ValueError as error:
             raise Refused(f"cannot ask the grpc dataplane: {error}") from error
 
-    def _ask(self, method: str, request: bytes, read: Callable[[bytes], Reply], deadline: Deadline) -> Reply:
+    def _ask(
+        self, method: str, request: bytes, read: Callable[[bytes], DataplaneReply], deadline: Deadline
+    ) -> DataplaneReply:
         try:
             answer = self._transport.call(method, request, min(CALL_BUDGET, deadline.left(self._clock.monotonic())))
             return read(answer)
@@ -121,6 +123,6 @@ class GrpcDataplane(Dataplane):
             raise Expired(self._name)
 
 
-def _require_success(reply: Reply) -> None:
+def _require_success(reply: DataplaneReply) -> None:
     if reply.error is not None:
         raise Refused(f"grpc dataplane error: {reply.error}")

@@ -22,7 +22,7 @@ _NO_GATEWAY = "<nil>"  # Calico quirk: how Go prints an address that is not ther
 _INT32, _UINT32 = range(-(1 << 31), 1 << 31), range(1 << 32)
 
 
-class Reply(Value):
+class DataplaneReply(Value):
     """`error` is None for success. The others are of Add only."""
 
     error: str | None
@@ -94,17 +94,17 @@ def del_request(netns: str, ifname: str, options: Mapping[str, str]) -> bytes:
     return text(1, ifname) + text(2, netns) + _mapping(3, options)
 
 
-def read_add_reply(answer: bytes) -> Reply:
+def read_add_reply(answer: bytes) -> DataplaneReply:
     """ValueError for bytes that are no such message."""
     return _read(answer)
 
 
-def read_del_reply(answer: bytes) -> Reply:
+def read_del_reply(answer: bytes) -> DataplaneReply:
     """ValueError as above."""
     return _read(answer).replace(host_interface="", mac="")
 
 
-def _read(answer: bytes) -> Reply:
+def _read(answer: bytes) -> DataplaneReply:
     """Fields that a later version may have are left unread."""
     successful = False
     texts = {2: "", 3: "", 4: ""}
@@ -113,4 +113,4 @@ def _read(answer: bytes) -> Reply:
             successful = bool(integer(value))
         elif field in texts:
             texts[field] = bytes(delimited(value)).decode()
-    return Reply(None if successful else texts[2], texts[3], texts[4])
+    return DataplaneReply(None if successful else texts[2], texts[3], texts[4])

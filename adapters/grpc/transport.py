@@ -74,7 +74,7 @@ class CallFailed(Exception):
         self.code = code
 
 
-class Transport(ABC):
+class GrpcTransport(ABC):
     @abstractmethod
     def call(self, method: str, request: bytes, seconds: float) -> bytes:
         """`method` is `/<package>.<service>/<name>`. CallFailed, after that many seconds at the latest."""

@@ -8,7 +8,7 @@ Invariant: one connection per call, closed with it; no proxy, no retry; a signal
 
 from __future__ import annotations
 
-from adapters.grpc.transport import DEADLINE_EXCEEDED, CallFailed, Transport, without_passthrough
+from adapters.grpc.transport import DEADLINE_EXCEEDED, CallFailed, GrpcTransport, without_passthrough
 from adapters.wire.grpcio import is_over, prepare
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _OPTIONS = (("grpc.enable_retries", 0), ("grpc.enable_http_proxy", 0))
 
 
-class GrpcioTransport(Transport):
+class GrpcioTransport(GrpcTransport):
     """`target` is spelled as for Go's library: `unix:///path`, `host:port`, or a scheme that both libraries know."""
 
     def __init__(self, target: str, withheld: Callable[[], Withheld]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from adapters.grpc.transport import DEADLINE_EXCEEDED, UNAVAILABLE, CallFailed, Transport, parse_target
+from adapters.grpc.transport import DEADLINE_EXCEEDED, UNAVAILABLE, CallFailed, GrpcTransport, parse_target
 from adapters.wire.faults import Fault, TimedOut
 from adapters.wire.grpc_call import Channel, StatusFault
 from adapters.wire.sockets import connect_tcp, connect_unix
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from adapters.wire.waiting import Work
 
 
-class LeanTransport(Transport):
+class LeanGrpcTransport(GrpcTransport):
     """`target` is spelled as for Go's library."""
 
     def __init__(self, target: str) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import TypeVar
 
-    from adapters.grpc.transport import Transport as GrpcTransport
+    from adapters.grpc.transport import GrpcTransport
     from adapters.linux.netlink.transports import NetlinkLoader
     from domain.cni.netconf import NetConf
     from entrypoints.wiring.kubernetes import ApiServers
@@ -251,9 +251,9 @@ def grpc_dataplane(options: Mapping[str, str], clock: Clock, log: Log, environme
 
 def _grpc_transport(socket: str, environment: Mapping[str, str]) -> GrpcTransport:
     if not wants_library(environment):
-        from adapters.grpc.transport_lean import LeanTransport
+        from adapters.grpc.transport_lean import LeanGrpcTransport
 
-        return LeanTransport(socket)
+        return LeanGrpcTransport(socket)
     from adapters.grpc.transport_grpcio import GrpcioTransport
     from adapters.linux.process.signals import Withheld
 

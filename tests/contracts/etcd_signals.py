@@ -13,7 +13,7 @@ import time
 import pytest
 
 from adapters.etcdv3.settings import parse_endpoints
-from adapters.etcdv3.transport import Tls
+from adapters.etcdv3.transport import EtcdTls
 from contracts.etcd_transport import ANY
 from services.etcd import Etcd
 from services.tcp_proxy import BlackHole, TcpProxy
@@ -42,12 +42,12 @@ class EtcdSignalsContract:
             began = time.monotonic()
             raising_sigterm.start()
             with pytest.raises(Stopped):
-                opener(parse_endpoints(hole.url), Tls(), 30.0)
+                opener(parse_endpoints(hole.url), EtcdTls(), 30.0)
             assert time.monotonic() - began < 2
 
     def test_a_signal_ends_a_request_and_the_next_connection_works(self, opener, raising_sigterm):
         with Etcd() as etcd, TcpProxy(etcd.port) as proxy:
-            transport = opener(parse_endpoints(proxy.url), Tls(), 10.0)
+            transport = opener(parse_endpoints(proxy.url), EtcdTls(), 10.0)
             proxy.stalled.set()
             began = time.monotonic()
             raising_sigterm.start()
@@ -56,6 +56,6 @@ class EtcdSignalsContract:
             assert time.monotonic() - began < 2
             transport.close()
             proxy.stalled.clear()
-            again = opener(parse_endpoints(proxy.url), Tls(), 10.0)
+            again = opener(parse_endpoints(proxy.url), EtcdTls(), 10.0)
             assert again.read([ANY], 5.0) == [[]]
             again.close()

@@ -25,10 +25,10 @@ from adapters.etcdv3.transport import (
     PERMISSION_DENIED,
     UNAUTHENTICATED,
     UNAVAILABLE,
-    Outcome,
-    Tls,
-    TransportError,
-    Untrusted,
+    EtcdTls,
+    EtcdTransportError,
+    EtcdUntrusted,
+    WriteOutcome,
 )
 from services.etcd import Authority, Etcd
 from services.tcp_proxy import BlackHole, TcpProxy
@@ -41,19 +41,19 @@ import sys
 sys.path.insert(0, {root!r})
 from pathlib import Path
 from adapters.etcdv3.settings import parse_endpoints
-from adapters.etcdv3.transport import Tls, TransportError
+from adapters.etcdv3.transport import EtcdTls, EtcdTransportError
 from adapters.linux.process.signals import Withheld
-tls = Tls(Path({ca!r}).read_bytes(), only_newest={newest})
+tls = EtcdTls(Path({ca!r}).read_bytes(), only_newest={newest})
 {loading}
 try:
     opener(parse_endpoints({url!r}), tls, 5.0)
-except TransportError as error:
+except EtcdTransportError as error:
     print(type(error).__name__, error)
 """
 
 
-def failure(action) -> TransportError:
-    with pytest.raises(TransportError) as caught:
+def failure(action) -> EtcdTransportError:
+    with pytest.raises(EtcdTransportError) as caught:
         action()
     return caught.value
 
@@ -83,7 +83,7 @@ class EtcdTransportContract:
         """Open, and close after the test."""
         opened = []
 
-        def connect(url, tls=Tls(), seconds=10.0):  # noqa: B008 - it is a value
+        def connect(url, tls=EtcdTls(), seconds=10.0):  # noqa: B008 - it is a value
             opened.append(opener(parse_endpoints(url), tls, seconds))
             return opened[-1]
 
@@ -105,7 +105,7 @@ class EtcdTransportContract:
 
     def test_create_leaves_what_is_there_and_tells_its_revision(self, etcd):
         first = etcd.create(b"/k", b"v", 5)
-        assert etcd.create(b"/k", b"w", 5) == Outcome(False, first.revision)
+        assert etcd.create(b"/k", b"w", 5) == WriteOutcome(False, first.revision)
         assert etcd.read([(b"/k", b"")], 5)[0][0][1] == b"v"
 
     def test_replace_writes_over_the_revision_it_names(self, etcd):
@@ -114,24 +114,24 @@ class EtcdTransportContract:
         assert second.done
         assert second.revision > first.revision
         assert etcd.read([(b"/k", b"")], 5) == [[(b"/k", b"w", second.revision)]]
-        assert etcd.replace(b"/k", b"x", first.revision, 5) == Outcome(False, second.revision)
+        assert etcd.replace(b"/k", b"x", first.revision, 5) == WriteOutcome(False, second.revision)
 
     def test_replace_writes_nothing_where_nothing_is(self, etcd):
-        assert etcd.replace(b"/k", b"v", 7, 5) == Outcome(False, 0)
+        assert etcd.replace(b"/k", b"v", 7, 5) == WriteOutcome(False, 0)
         assert etcd.read([ANY], 5) == [[]]
 
     def test_delete_takes_away_the_revision_it_names(self, etcd):
         first = etcd.create(b"/k", b"v", 5)
         second = etcd.replace(b"/k", b"w", first.revision, 5)
-        assert etcd.delete(b"/k", first.revision, 5) == Outcome(False, second.revision)
+        assert etcd.delete(b"/k", first.revision, 5) == WriteOutcome(False, second.revision)
         assert etcd.delete(b"/k", second.revision, 5).done
-        assert etcd.delete(b"/k", second.revision, 5) == Outcome(False, 0)
+        assert etcd.delete(b"/k", second.revision, 5) == WriteOutcome(False, 0)
         assert etcd.read([ANY], 5) == [[]]
 
     def test_delete_without_a_revision_takes_whatever_is_there(self, etcd):
         etcd.create(b"/k", b"v", 5)
         assert etcd.delete(b"/k", None, 5).done
-        assert etcd.delete(b"/k", None, 5) == Outcome(False, 0)
+        assert etcd.delete(b"/k", None, 5) == WriteOutcome(False, 0)
 
     def test_ranges_are_answered_in_the_order_asked_and_rows_in_key_order(self, etcd):
         for key in (b"/b/2", b"/b/10", b"/a", b"/b", b"/c", b"/b/\xff"):
@@ -248,14 +248,14 @@ class EtcdTransportContract:
     @pytest.fixture(scope="class")
     @classmethod
     def mine(cls, authority, secure):
-        return Tls(*(path.read_bytes() for path in (authority.ca, secure.cert, secure.key)))
+        return EtcdTls(*(path.read_bytes() for path in (authority.ca, secure.cert, secure.key)))
 
     @pytest.fixture(scope="class")
     @classmethod
     def foreign(cls, tmp_path_factory):
         other = Authority(tmp_path_factory.mktemp("other"), "another authority")
         cert, key = other.issue("client")
-        return Tls(*(path.read_bytes() for path in (other.ca, cert, key)))
+        return EtcdTls(*(path.read_bytes() for path in (other.ca, cert, key)))
 
     def test_both_sides_show_certificates(self, secure, connect, mine):
         etcd = connect(secure.url, mine)
@@ -285,35 +285,35 @@ class EtcdTransportContract:
             serving.join(10)
         refused = newest and spoken == ssl.TLSVersion.TLSv1_2
         assert agreed == ([] if refused else [spoken.name.replace("v1_", "v1.")])
-        assert done.stdout.startswith("Untrusted") is refused, done
+        assert done.stdout.startswith("EtcdUntrusted") is refused, done
 
     def test_c16_a_wrong_authority_is_a_certificate_problem(self, secure, connect, mine, foreign):
         began = time.monotonic()
         for ca in (foreign.ca, b""):
             error = failure(lambda ca=ca: connect(secure.url, mine.replace(ca=ca)))
-            assert isinstance(error, Untrusted)
+            assert isinstance(error, EtcdUntrusted)
             assert "certificate problem" in str(error)
         assert time.monotonic() - began < 2
 
     def test_c16_a_certificate_for_another_host_is_a_certificate_problem(self, authority, connect, mine):
         with Etcd(tls=authority, hosts="DNS:elsewhere.example") as etcd:
             error = failure(lambda: connect(etcd.url, mine))
-            assert isinstance(error, Untrusted)
+            assert isinstance(error, EtcdUntrusted)
             assert "not for this host name" in str(error)
 
     def test_a_client_certificate_that_the_server_refuses_is_a_certificate_problem(
         self, secure, connect, mine, foreign
     ):
-        for refused in (foreign.replace(ca=mine.ca), Tls(mine.ca)):
+        for refused in (foreign.replace(ca=mine.ca), EtcdTls(mine.ca)):
             error = failure(lambda refused=refused: connect(secure.url, refused))
-            assert isinstance(error, Untrusted)
+            assert isinstance(error, EtcdUntrusted)
             assert "certificate problem" in str(error)
 
     def test_certificate_and_key_that_do_not_belong_together_are_a_certificate_problem(
         self, secure, connect, mine, foreign
     ):
         error = failure(lambda: connect(secure.url, mine.replace(key=foreign.key)))
-        assert isinstance(error, Untrusted)
+        assert isinstance(error, EtcdUntrusted)
         assert "certificate problem" in str(error)
 
     def test_https_where_http_is_spoken_ends_soon(self, server, connect):

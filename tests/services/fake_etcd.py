@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from adapters.etcdv3.etcd_api_pb2 import Compare, TxnRequest, TxnResponse
 from adapters.etcdv3.settings import EtcdSettings, parse_endpoints
-from adapters.etcdv3.transport_lean import LeanTransport
+from adapters.etcdv3.transport_lean import LeanEtcdTransport
 
 SETTINGS = EtcdSettings(parse_endpoints("http://etcd.test:2379"))
 CLUSTER = 0xCA11C0
@@ -67,7 +67,7 @@ class FakeEtcd:
                     response.response_range.kvs.add(key=key, value=value, mod_revision=changed)
 
 
-class FakeTransport(LeanTransport):
+class FakeTransport(LeanEtcdTransport):
     def __init__(self, etcd: FakeEtcd, endpoint) -> None:
         self.endpoint = endpoint
         self._etcd = etcd

@@ -9,7 +9,7 @@ import pytest
 
 from adapters.etcdv3.load_etcd3 import load_etcd3
 from adapters.etcdv3.settings import parse_endpoints
-from adapters.etcdv3.transport import Tls, TransportError
+from adapters.etcdv3.transport import EtcdTls, EtcdTransportError
 from adapters.linux.process.signals import Withheld
 from contracts.etcd_signals import EtcdSignalsContract
 from contracts.etcd_transport import EtcdTransportContract
@@ -23,7 +23,7 @@ class TestEtcd3Transport(EtcdTransportContract, EtcdSignalsContract):
     @pytest.fixture(scope="class")
     @classmethod
     def opener(cls):
-        return load_etcd3(Tls(), Withheld)
+        return load_etcd3(EtcdTls(), Withheld)
 
 
 def test_headers_without_end_hold_nobody():
@@ -31,6 +31,6 @@ def test_headers_without_end_hold_nobody():
     endless = frame(CONTINUATION, 0, 1, b"\x88" * 16000)
     with hostile(settings() + frame(HEADERS, 0, 1), endless=endless) as url:
         began = time.monotonic()
-        with suppress(TransportError):  # a refusal is an answer, if the library gets as far as that
-            load_etcd3(Tls(), Withheld)(parse_endpoints(url), Tls(), 1.0).close()
+        with suppress(EtcdTransportError):  # a refusal is an answer, if the library gets as far as that
+            load_etcd3(EtcdTls(), Withheld)(parse_endpoints(url), EtcdTls(), 1.0).close()
         assert time.monotonic() - began < 10

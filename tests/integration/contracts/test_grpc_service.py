@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from adapters.grpc.dataplane import GrpcDataplane
-from adapters.grpc.transport import DEADLINE_EXCEEDED, UNAVAILABLE, CallFailed, Transport
+from adapters.grpc.transport import DEADLINE_EXCEEDED, UNAVAILABLE, CallFailed, GrpcTransport
 from adapters.grpc.transport_grpcio import GrpcioTransport
-from adapters.grpc.transport_lean import LeanTransport
+from adapters.grpc.transport_lean import LeanGrpcTransport
 from adapters.linux.clock import SystemClock
 from adapters.linux.namespaces import is_own_namespace
 from adapters.linux.process.signals import Withheld
@@ -74,16 +74,16 @@ class OverGrpcio:
     )
 
     @staticmethod
-    def transport(target: str) -> Transport:
+    def transport(target: str) -> GrpcTransport:
         return GrpcioTransport(target, Withheld)
 
 
 class OverSockets:
-    loading = "from adapters.grpc.transport_lean import LeanTransport\ntransport = LeanTransport(target)"
+    loading = "from adapters.grpc.transport_lean import LeanGrpcTransport\ntransport = LeanGrpcTransport(target)"
 
     @staticmethod
-    def transport(target: str) -> Transport:
-        return LeanTransport(target)
+    def transport(target: str) -> GrpcTransport:
+        return LeanGrpcTransport(target)
 
 
 Way = type[OverGrpcio] | type[OverSockets]

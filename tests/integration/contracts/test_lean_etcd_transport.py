@@ -16,9 +16,9 @@ from adapters.etcdv3.transport import (
     INVALID_ARGUMENT,
     ONE_KEY,
     UNAVAILABLE,
+    EtcdTls,
+    EtcdTransportError,
     Question,
-    Tls,
-    TransportError,
 )
 from adapters.etcdv3.transport_lean import open_lean
 from contracts.etcd_signals import EtcdSignalsContract
@@ -59,7 +59,7 @@ class TestLeanTransport(EtcdTransportContract, EtcdSignalsContract):
 
     def test_what_is_asked_first_comes_with_the_connection(self, server, proxy):
         server.put("/k", "v")
-        etcd = open_lean(parse_endpoints(proxy.url), Tls(), 5.0, Question((ANY,)))
+        etcd = open_lean(parse_endpoints(proxy.url), EtcdTls(), 5.0, Question((ANY,)))
         assert [row[:2] for row in etcd.read((ANY,), 5)[0]] == [(b"/k", b"v")]
         assert len(proxy.requests) == 1
         server.put("/k", "w")
@@ -68,7 +68,7 @@ class TestLeanTransport(EtcdTransportContract, EtcdSignalsContract):
         etcd.close()
 
     def test_another_question_is_asked_of_its_own(self, proxy):
-        etcd = open_lean(parse_endpoints(proxy.url), Tls(), 5.0, ONE_KEY)
+        etcd = open_lean(parse_endpoints(proxy.url), EtcdTls(), 5.0, ONE_KEY)
         assert etcd.read((ANY,), 5) == [[]]
         assert etcd.create(b"/k", b"v", 5).done
         assert len(etcd.read((ANY,), 5)[0]) == 1
@@ -76,7 +76,7 @@ class TestLeanTransport(EtcdTransportContract, EtcdSignalsContract):
         etcd.close()
 
     def test_an_answer_with_another_token_is_another_answer(self, guarded):
-        etcd = open_lean(parse_endpoints(guarded.url), Tls(), 5.0, Question((ANY,)))
+        etcd = open_lean(parse_endpoints(guarded.url), EtcdTls(), 5.0, Question((ANY,)))
         etcd.token = etcd.authenticate("calico", "planted-secret", 5)
         assert etcd.read((ANY,), 5) == [[]]
         etcd.close()
@@ -84,7 +84,7 @@ class TestLeanTransport(EtcdTransportContract, EtcdSignalsContract):
     def test_signing_in_may_come_first(self, guarded):
         with RequestProxy(guarded.port) as proxy:
             question = Question((ANY,), user="calico", password="planted-secret")  # noqa: S106 - of this test's etcd
-            etcd = open_lean(parse_endpoints(proxy.url), Tls(), 5.0, question)
+            etcd = open_lean(parse_endpoints(proxy.url), EtcdTls(), 5.0, question)
             etcd.token = etcd.authenticate("calico", "planted-secret", 5)
             assert len(proxy.requests) == 1
             assert etcd.read((ANY,), 5) == [[]]
@@ -93,7 +93,7 @@ class TestLeanTransport(EtcdTransportContract, EtcdSignalsContract):
     def test_a_refusal_is_an_answer_and_comes_to_who_asks(self, guarded):
         with RequestProxy(guarded.port) as proxy:
             question = Question((ANY,), user="calico", password="wrong")  # noqa: S106 - it is
-            etcd = open_lean(parse_endpoints(proxy.url), Tls(), 5.0, question)
+            etcd = open_lean(parse_endpoints(proxy.url), EtcdTls(), 5.0, question)
             assert failure(lambda: etcd.authenticate("calico", "wrong", 5)).status == INVALID_ARGUMENT
             assert len(proxy.requests) == 1
             etcd.close()
@@ -103,7 +103,7 @@ class TestLeanTransport(EtcdTransportContract, EtcdSignalsContract):
 
     def test_an_endpoint_that_only_begins_to_answer_is_taken_and_then_left(self, server):
         with hostile(settings() + headers(1)) as url:
-            etcd = open_lean(parse_endpoints(f"{url},{server.url}"), Tls(), 5.0)
+            etcd = open_lean(parse_endpoints(f"{url},{server.url}"), EtcdTls(), 5.0)
             assert str(etcd.endpoint) == url
             assert failure(lambda: etcd.read(ONE_KEY.ranges, 0.3)).status == DEADLINE_EXCEEDED
             etcd.close()
@@ -140,9 +140,9 @@ def hostile(octets, *, endless: bytes = b"", stays: bool = True):
             listening.shutdown(socket.SHUT_RDWR)
 
 
-def ended_with(url: str) -> TransportError:
+def ended_with(url: str) -> EtcdTransportError:
     def ask():
-        etcd = open_lean(parse_endpoints(url), Tls(), 1.0)
+        etcd = open_lean(parse_endpoints(url), EtcdTls(), 1.0)
         try:
             etcd.read(ONE_KEY.ranges, 1.0)
         finally:
@@ -220,8 +220,8 @@ def test_damaged_answers_never_hang_or_crash():
         damaged = whole[:place] + (
             b"" if cut else bytes([whole[place] ^ 1 << chance.randrange(8)]) + whole[place + 1 :]
         )
-        with hostile(damaged, stays=False) as url, suppress(TransportError):
-            etcd = open_lean(parse_endpoints(url), Tls(), 0.5)
-            with suppress(TransportError):
+        with hostile(damaged, stays=False) as url, suppress(EtcdTransportError):
+            etcd = open_lean(parse_endpoints(url), EtcdTls(), 0.5)
+            with suppress(EtcdTransportError):
                 etcd.read(ONE_KEY.ranges, 0.5)
             etcd.close()

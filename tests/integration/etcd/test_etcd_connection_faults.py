@@ -328,13 +328,16 @@ def test_a_datastore_works_through_srv_records(clean, clock, tmp_path):
     from adapters.etcdv3.connection import Connection
     from adapters.etcdv3.load_etcd3 import load_etcd3
     from adapters.etcdv3.settings import EtcdSettings
-    from adapters.etcdv3.transport import Tls
+    from adapters.etcdv3.transport import EtcdTls
     from adapters.linux.process.signals import Withheld
 
     with NameServer({PLAIN: [(0, 0, clean.port, "localhost")]}) as names:
         path = names.resolv_conf(tmp_path)
         etcd = Connection(
-            EtcdSettings(discovery="example"), clock, load_etcd3(Tls(), Withheld), lambda *asked: discover(*asked, path)
+            EtcdSettings(discovery="example"),
+            clock,
+            load_etcd3(EtcdTls(), Withheld),
+            lambda *asked: discover(*asked, path),
         )
         assert etcd.ask(lambda transport, seconds: transport.read([(b"/k", b"")], seconds), clock.deadline(5)) == [[]]
         etcd.close()

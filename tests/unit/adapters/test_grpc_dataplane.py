@@ -6,7 +6,7 @@ import pytest
 
 from adapters.grpc import cni_dataplane_pb2 as wire
 from adapters.grpc.dataplane import CALL_BUDGET, GrpcDataplane
-from adapters.grpc.transport import CallFailed, Target, Transport, parse_target, without_passthrough
+from adapters.grpc.transport import CallFailed, GrpcTransport, Target, parse_target, without_passthrough
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
 from domain.ipam.address import Cidr
@@ -27,7 +27,7 @@ class Interrupted(BaseException):
     pass
 
 
-class Script(Transport):
+class Script(GrpcTransport):
     """Each answer is a message, bytes or an error; a number lets that many seconds pass first."""
 
     def __init__(self, clock: MemoryClock) -> None:

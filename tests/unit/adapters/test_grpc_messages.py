@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.grpc import cni_dataplane_pb2 as wire
-from adapters.grpc.messages import Reply, add_request, del_request, read_add_reply, read_del_reply
+from adapters.grpc.messages import DataplaneReply, add_request, del_request, read_add_reply, read_del_reply
 from domain.ipam.address import Address, Cidr
 from domain.workload.attachment import Attachment
 from domain.workload.endpoint import Port
@@ -142,8 +142,8 @@ def test_a_del_request():
 
 def test_replies():
     success = encoded(1, 1) + encoded(3, "vpp-tap1") + encoded(4, "00:11:22:33:44:55")
-    assert read_add_reply(success) == Reply(None, "vpp-tap1", "00:11:22:33:44:55")
-    assert read_del_reply(encoded(1, 1)) == Reply(None)
+    assert read_add_reply(success) == DataplaneReply(None, "vpp-tap1", "00:11:22:33:44:55")
+    assert read_del_reply(encoded(1, 1)) == DataplaneReply(None)
     for read in (read_add_reply, read_del_reply):
         assert read(encoded(2, "no room")).error == "no room"
         assert read(b"").error == ""  # nothing said is not success
@@ -207,4 +207,6 @@ def test_replies_of_the_library_are_read(successful, error, host_interface, mac)
     reply = wire.AddReply(
         successful=successful, error_message=error, host_interface_name=host_interface, container_mac=mac
     )
-    assert read_add_reply(reply.SerializeToString()) == Reply(None if successful else error, host_interface, mac)
+    assert read_add_reply(reply.SerializeToString()) == DataplaneReply(
+        None if successful else error, host_interface, mac
+    )

@@ -14,9 +14,9 @@ from adapters.etcdv3.transport import (
     PERMISSION_DENIED,
     UNAUTHENTICATED,
     UNAVAILABLE,
+    EtcdTransportError,
+    EtcdUntrusted,
     Question,
-    TransportError,
-    Untrusted,
 )
 from adapters.memory.clock import MemoryClock
 from ports.deadline import Deadline
@@ -82,7 +82,7 @@ def connection(played, settings=None, discover=undiscovered):
 
 
 def unavailable(text="gone", *, harmless=False):
-    return TransportError(UNAVAILABLE, text, harmless=harmless)
+    return EtcdTransportError(UNAVAILABLE, text, harmless=harmless)
 
 
 # --- trying again ---------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def test_a_deadline_before_that_is_an_expiry_that_says_whom_it_waited_for(clock)
 
 
 def test_the_reason_survives_a_last_try_that_was_too_short(clock):
-    short = TransportError(DEADLINE_EXCEEDED, "no answer", harmless=True)
+    short = EtcdTransportError(DEADLINE_EXCEEDED, "no answer", harmless=True)
     played = Played(clock, refusals=[unavailable("Connection refused", harmless=True), *[short] * 1000])
     with pytest.raises(Unavailable, match="Connection refused"):
         connection(played).ask(played.request, LATER)
@@ -152,7 +152,7 @@ def test_the_reason_survives_a_last_try_that_was_too_short(clock):
 
 def test_a_certificate_problem_is_told_at_once(clock):
     """C16."""
-    played = Played(clock, refusals=[Untrusted("certificate problem: …")])
+    played = Played(clock, refusals=[EtcdUntrusted("certificate problem: …")])
     with pytest.raises(Unavailable, match=r"^etcd http://a:1: certificate problem"):
         connection(played).ask(played.request, LATER)
     assert clock.monotonic() == 0
@@ -192,7 +192,7 @@ def test_the_next_request_goes_to_another_endpoint_first(clock):
 
 
 def test_a_read_asks_another_endpoint_before_the_deadline_is_over(clock):
-    silent = TransportError(DEADLINE_EXCEEDED, "no answer")
+    silent = EtcdTransportError(DEADLINE_EXCEEDED, "no answer")
     played = Played(clock, (silent, 5.0), "answer")
     etcd = connection(played, EtcdSettings((A, B)))
     assert etcd.ask(played.request, LATER, repeatable=True) == "answer"
@@ -200,7 +200,7 @@ def test_a_read_asks_another_endpoint_before_the_deadline_is_over(clock):
 
 
 def test_the_only_endpoint_gets_all_the_time_there_is(clock):
-    silent = TransportError(DEADLINE_EXCEEDED, "no answer")
+    silent = EtcdTransportError(DEADLINE_EXCEEDED, "no answer")
     played = Played(clock, (silent, 60.0))
     with pytest.raises(Expired, match=r"waiting for etcd http://a:1$"):
         connection(played).ask(played.request, LATER, repeatable=True)
@@ -245,8 +245,8 @@ def test_endpoints_are_discovered_once(clock):
 # --- signing in -----------------------------------------------------------------------------------------------------
 
 WITH_USER = EtcdSettings((A,), user="u", password="p")  # noqa: S106 - of nobody
-STALE = TransportError(UNAUTHENTICATED, "etcdserver: invalid auth token")
-OLD = TransportError(INVALID_ARGUMENT, "etcdserver: revision of auth store is old")
+STALE = EtcdTransportError(UNAUTHENTICATED, "etcdserver: invalid auth token")
+OLD = EtcdTransportError(INVALID_ARGUMENT, "etcdserver: revision of auth store is old")
 
 
 def test_a_user_signs_in_once(clock):
@@ -279,7 +279,7 @@ def test_a_token_outlives_its_connection(clock):
 
 
 def test_a_password_for_an_etcd_that_wants_none_is_no_error(clock):
-    disabled = TransportError(FAILED_PRECONDITION, "etcdserver: authentication is not enabled")
+    disabled = EtcdTransportError(FAILED_PRECONDITION, "etcdserver: authentication is not enabled")
     played = Played(clock, "answer", sign_ins=[disabled])
     assert connection(played, WITH_USER).ask(played.request, LATER) == "answer"
 
@@ -302,7 +302,7 @@ def test_signing_in_that_finds_nobody_is_repeated_even_for_a_write(clock):
     ],
 )
 def test_errors_say_who_has_to_act_and_name_the_endpoint(clock, status, text, expected):
-    played = Played(clock, TransportError(status, text))
+    played = Played(clock, EtcdTransportError(status, text))
     with pytest.raises(expected) as caught:
         connection(played).ask(played.request, LATER)
     assert type(caught.value) is expected
@@ -347,7 +347,7 @@ def test_an_operator_is_told_at_once_that_nobody_listens(clock):
 
 
 def test_an_operator_waits_for_who_does_not_answer_and_who_has_answered_before(clock):
-    silent = TransportError(DEADLINE_EXCEEDED, "no answer", harmless=True)
+    silent = EtcdTransportError(DEADLINE_EXCEEDED, "no answer", harmless=True)
     gone, back = unavailable(), unavailable("connection refused", harmless=True)
     played = Played(clock, gone, "answer", refusals=[silent])
     connection = hasty(played)

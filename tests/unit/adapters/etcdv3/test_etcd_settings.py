@@ -7,7 +7,7 @@ import os
 import pytest
 
 from adapters.etcdv3.settings import EtcdSettings, read_settings
-from adapters.etcdv3.transport import Tls
+from adapters.etcdv3.transport import EtcdTls
 from ports.errors import BadConfiguration, Refused
 
 CERT = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
@@ -67,11 +67,11 @@ def test_settings_never_show_their_secrets(files):
 
 def test_files_are_read(files):
     tls = read(**files).tls
-    assert tls == Tls(CERT.encode(), (CERT + "# client\n").encode(), KEY.encode())
+    assert tls == EtcdTls(CERT.encode(), (CERT + "# client\n").encode(), KEY.encode())
 
 
 def test_c16_empty_settings_that_an_installer_left_are_absent():
-    assert read(ETCD_CA_CERT_FILE="", ETCD_CERT_FILE=" ", ETCD_KEY_FILE="").tls == Tls()
+    assert read(ETCD_CA_CERT_FILE="", ETCD_CERT_FILE=" ", ETCD_KEY_FILE="").tls == EtcdTls()
 
 
 @pytest.mark.parametrize("name", ["ETCD_CA_CERT_FILE", "ETCD_CERT_FILE", "ETCD_KEY_FILE"])
@@ -129,7 +129,7 @@ def test_a_certificate_needs_its_key(files, given, absent):
 
 def test_certificates_may_stand_in_a_configuration_file_itself():
     inline = {"etcdCACert": CERT, "etcdCert": CERT, "etcdKey": KEY}
-    assert read(inline).tls == Tls(CERT.encode(), CERT.encode(), KEY.encode())
+    assert read(inline).tls == EtcdTls(CERT.encode(), CERT.encode(), KEY.encode())
     with pytest.raises(BadConfiguration, match="etcdCert is set but etcdKey is not"):
         read(inline | {"etcdKey": ""})
     with pytest.raises(BadConfiguration, match="etcdKey: no private key in PEM format"):

@@ -13,7 +13,7 @@ import pytest
 from adapters.etcdv3.datastore import EtcdDatastore
 from adapters.etcdv3.messages import DELETE, PUT, RANGE, Done, read_token
 from adapters.etcdv3.scrutiny import believed, deletion_result, read_result, write_result
-from adapters.etcdv3.transport import INTERNAL, Outcome, TransportError
+from adapters.etcdv3.transport import INTERNAL, EtcdTransportError, WriteOutcome
 from adapters.wire.protobuf import octets
 from domain.cni.errors import CniError
 from domain.ipam.block import HOST, Owner
@@ -273,7 +273,7 @@ def test_no_lie_makes_an_operator_release_what_is_in_use(lie, command):
 
 
 def refused(read) -> str:
-    with pytest.raises(TransportError) as caught:
+    with pytest.raises(EtcdTransportError) as caught:
         believed(read)
     assert (caught.value.status, caught.value.harmless) == (INTERNAL, False)
     return str(caught.value).removeprefix("the server's answer is not a message of etcd's: ")
@@ -319,11 +319,11 @@ def test_a_list_that_cannot_be_true_is_not(rows, options, told):
 @pytest.mark.parametrize(
     ("done", "expected", "outcome"),
     [
-        (Done(True, 9, (), 0, (PUT,)), 7, Outcome(True, 9)),
-        (Done(False, 9, ([K],), 0, (RANGE,)), 6, Outcome(False, 7)),
-        (Done(False, 9, ([K],), 0, (RANGE,)), 0, Outcome(False, 7)),
-        (Done(False, 9, ([],), 0, (RANGE,)), 7, Outcome(False, 0)),
-        (Done(False, 9, ([],), 0, (RANGE,)), -1, Outcome(False, 0)),
+        (Done(True, 9, (), 0, (PUT,)), 7, WriteOutcome(True, 9)),
+        (Done(False, 9, ([K],), 0, (RANGE,)), 6, WriteOutcome(False, 7)),
+        (Done(False, 9, ([K],), 0, (RANGE,)), 0, WriteOutcome(False, 7)),
+        (Done(False, 9, ([],), 0, (RANGE,)), 7, WriteOutcome(False, 0)),
+        (Done(False, 9, ([],), 0, (RANGE,)), -1, WriteOutcome(False, 0)),
     ],
 )
 def test_a_write_that_can_be_true_is_passed_on(done, expected, outcome):
@@ -350,8 +350,8 @@ def test_a_write_that_cannot_be_true_is_not(done, expected, operation, told):
 
 
 def test_the_deletion_of_one_key_is_at_most_one():
-    assert deletion_result(Done(True, 9, (), 1, (DELETE,))) == Outcome(True, 9)
-    assert deletion_result(Done(True, 9, (), 0, (DELETE,))) == Outcome(False, 0)
+    assert deletion_result(Done(True, 9, (), 1, (DELETE,))) == WriteOutcome(True, 9)
+    assert deletion_result(Done(True, 9, (), 0, (DELETE,))) == WriteOutcome(False, 0)
     for done in (
         Done(True, 9, (), 2, (DELETE,)),
         Done(False, 9, (), 1, (DELETE,)),
