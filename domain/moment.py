@@ -1,7 +1,7 @@
 """Instants as the records spell them. An instant is an `int`: nanoseconds since the Unix epoch, UTC.
 
-Two spellings exist (spec: datastore B): RFC 3339 with whole seconds for record fields, and Go's `Time.String()` with
-up to nine fraction digits for the `timestamp` attribute of an allocation. Neither depends on locale or time zone.
+Two spellings exist: RFC 3339 with whole seconds for record fields, and Go's `Time.String()` with up to nine fraction
+digits for the `timestamp` attribute of an allocation. Neither depends on locale or time zone.
 
 Invariant: `parse_rfc3339(rfc3339(t)) == t` rounded down to whole seconds.
 """

@@ -1,4 +1,4 @@
-"""What each ADD has left on this host, so that a DEL without a namespace and a GC find it (BR-040).
+"""What each ADD has left on this host, so that a DEL without a namespace and a GC find it.
 
 Invariant: a record is whole or not there, and belongs to one attachment of one network.
 """

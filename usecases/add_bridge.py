@@ -1,4 +1,4 @@
-"""ADD of the bridge plugin: connect a container to a bridge of this host (BR-010, BR-020).
+"""ADD of the bridge plugin: connect a container to a bridge of this host.
 
 The bridge, a pair of devices with one end in it, the addresses that IPAM gives, the host as gateway, masquerading, and
 a record of it all. Every effect but the bridge itself and its addresses, which others share, is registered for undo.

@@ -1,4 +1,4 @@
-"""ADD of the network plugin: give a container its interface (spec: cni-plugin 4).
+"""ADD of the network plugin: give a container its interface.
 
 Refuse what can be refused, find out whether the container is networked already, network it if not, see that its
 profile exists, and answer. Every effect is registered for undo; the caller keeps or undoes them all.

@@ -1,4 +1,4 @@
-"""CHECK of the bridge plugin: is the attachment as ADD left it? (BR-030, BT-19, BT-40)
+"""CHECK of the bridge plugin: is the attachment as ADD left it?
 
 First IPAM is asked, then the bridge, the container's interface, the host's device and its port, addresses, routes and
 packet filter rules are compared with `prevResult` and the configuration. Without a `prevResult` (my-custom-cni allows

@@ -1,4 +1,4 @@
-"""GC of the bridge plugin: remove what attachments of this network have left that are not valid any more (BR-040).
+"""GC of the bridge plugin: remove what attachments of this network have left that are not valid any more.
 
 An attachment is known by its record, its device's alias, or the comment of its packet filter rules. Its addresses are
 given back by a DEL of the IPAM plugin, which works with those that have no GC, too.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def collect_bridge(call: BridgeCall, runtime: BridgeRuntime) -> None:
-    """BT-30, BT-31. Refused with all that went wrong."""
+    """Refused with all that went wrong."""
     if call.netconf.valid_attachments is None:
         runtime.log.warning("GC without cni.dev/valid-attachments: nothing is done")
         return

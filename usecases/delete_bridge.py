@@ -4,7 +4,7 @@ The interface goes before its addresses are given back, so that nobody gets one 
 namespace, its record, its alias and `prevResult` lead to what is left on the host.
 
 Invariant: every step is tried whatever fails before; the first failure is the answer, and the record stays for the
-repeated DEL. DEL of what never was succeeds (cases B04, K01).
+repeated DEL. DEL of what never was succeeds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DEL of the network plugin: take back everything a container has (spec: cni-plugin 6).
+"""DEL of the network plugin: take back everything a container has.
 
 Addresses first, then the endpoint, then the device: whatever fails, the later steps are still tried, so that a
 repeated DEL has less to do. A datastore that cannot be reached, or that this DEL's configuration no longer leads to,

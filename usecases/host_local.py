@@ -119,7 +119,7 @@ def check(owner: AttachmentId, files: AddressFiles, deadline: Deadline) -> None:
 def collect(
     valid: Iterable[AttachmentId], files: AddressFiles, deadline: Deadline, now: int
 ) -> tuple[AddressFile, ...]:
-    """Release what belongs to nobody valid and is not YOUNG any more; what was released (case B01)."""
+    """Release what belongs to nobody valid and is not YOUNG any more; what was released."""
     kept = tuple(valid)
     if not files.exist():
         return ()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def status_bridge(call: BridgeCall, runtime: BridgeRuntime) -> None:
-    """BT-32. Refused with code 50; what the IPAM plugin says keeps its own code."""
+    """Refused with code 50; what the IPAM plugin says keeps its own code."""
     runtime.bridges.require_privilege()
     with runtime.bridges.enter("", call.deadline) as sides:
         found = sides.link(Device(HOST, call.netconf.bridge))

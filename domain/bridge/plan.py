@@ -1,7 +1,7 @@
 """How a container is connected to a bridge, as values: what is done before IPAM is asked and what with its answer.
 
 Duplicate address detection is switched off, unless it is asked for, before the interface has an address, so that no
-container waits for it (case P06).
+container waits for it.
 
 Invariant: pure, and in the reference plugin's order; nothing in here deletes a device.
 """

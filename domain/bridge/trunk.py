@@ -1,4 +1,4 @@
-"""`vlanTrunk`: single VLANs and ranges of them, as one sorted list (BT-01, BT-02).
+"""`vlanTrunk`: single VLANs and ranges of them, as one sorted list.
 
 Invariant: every number that leaves here is a VLAN that a port can be a tagged member of, and is named once.
 """

@@ -1,4 +1,4 @@
-"""A readiness gate's URL, read as the original reads it (spec: cni-plugin 4.1 step 6).
+"""A readiness gate's URL, read as the original reads it.
 
 Go's `url.ParseRequestURI` accepts an absolute URI or an absolute path. Only `http` and `https` can ever be fetched;
 the others are accepted here and simply never become ready.

@@ -73,7 +73,7 @@ def flag(value: Json, where: str) -> bool:
 
 
 def text_or_flag(value: Json, where: str) -> str:
-    """A text, or a JSON boolean as the text of it (the original refuses the latter; spec: cni-plugin G25)."""
+    """A text, or a JSON boolean as the text of it (the original refuses the latter)."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return text(value, where)

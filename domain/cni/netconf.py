@@ -1,4 +1,4 @@
-"""The network configuration on stdin, as values: every field with its type, default and error (spec: cni-plugin 2).
+"""The network configuration on stdin, as values: every field with its type, default and error.
 
 The tables at the end say where each key's value goes and which type it must have; `json_fields` has the rules of
 matching. Types are checked for all keys, also those that another dataplane or the other plugin uses; but a DEL does

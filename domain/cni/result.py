@@ -1,4 +1,4 @@
-"""The answer to an ADD, in one internal form, read and written in every CNI version's shape (spec: cni-plugin 10).
+"""The answer to an ADD, in one internal form, read and written in every CNI version's shape.
 
 Three shapes exist: one address a family (0.1, 0.2), lists with each address's version (0.3 to 0.4), lists without it
 (1.0). Key orders are the original's, since answers are compared as texts.

@@ -1,7 +1,7 @@
 """What the owner of a pod asks of its network: the annotations' names, and the values that their texts spell.
 
-Lists are JSON texts. Whatever cannot be read is refused in the original's words before anything is allocated
-(spec: cni-plugin 5.2 to 5.7); an empty text counts as no annotation.
+Lists are JSON texts. Whatever cannot be read is refused in the original's words before anything is allocated. An empty
+text counts as no annotation.
 
 Invariant: every function depends on the given texts alone.
 """
@@ -164,7 +164,7 @@ _FAMILIES = {"IPv4": V4, "IPv6": V6}
 
 
 def pool_wishes(pod: Mapping[str, str], namespace: Mapping[str, str]) -> PoolWishes:
-    """Pools and families from both sets of annotations; for each key the pod's own counts first (K8S-020)."""
+    """Pools and families from both sets of annotations; for each key the pod's own counts first."""
     raws = [pod.get(key) or namespace.get(key, "") for key in (IPV4_POOLS, IPV6_POOLS, IP_FAMILIES)]
     return PoolWishes(_pools(IPV4_POOLS, raws[0]), _pools(IPV6_POOLS, raws[1]), _families(raws[2]))
 
@@ -189,5 +189,5 @@ def _families(raw: str) -> tuple[int, ...] | None:
 
 
 def hardware_address(annotations: Mapping[str, str]) -> str | None:
-    """The text for the container's MAC as the pod gives it, unchecked; None where it gives none (K8S-044, K8S-045)."""
+    """The text for the container's MAC as the pod gives it, unchecked; None where it gives none."""
     return annotations.get(HW_ADDR)

@@ -1,4 +1,4 @@
-"""What Azure's IPAM plugin needs to be told, and what has to be remembered for that (spec: cni-plugin 5.5).
+"""What Azure's IPAM plugin needs to be told, and what has to be remembered for that.
 
 `azure-vnet-ipam` hands out addresses of one subnet and wants to be asked with the subnet it chose first; on release
 it wants the address. So the subnet is kept per network and the addresses per endpoint, in small files. This module

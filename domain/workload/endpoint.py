@@ -1,4 +1,4 @@
-"""WorkloadEndpoint: the record by which the rest of Calico knows a container's interface (spec: cni-plugin 3)."""
+"""WorkloadEndpoint: the record by which the rest of Calico knows a container's interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a WorkloadEndpoint must look like to be stored (spec: cni-plugin 3, storage rules).
+"""What a WorkloadEndpoint must look like to be stored.
 
 The rules hold for an endpoint without addresses as well, so a use case checks what it knows before it asks for an
 address or makes a device; the original finds out afterwards and leaves both behind.

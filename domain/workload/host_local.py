@@ -1,8 +1,8 @@
-"""Ranges and routes that a node's own `host-local` configuration leaves to its cluster (spec: cni-plugin 5.3, 6.3).
+"""Ranges and routes that a node's own `host-local` configuration leaves to its cluster.
 
 `usePodCidr` and `usePodCidrIPv6` stand for the ranges that the cluster gave to the node; host-local itself knows
 neither. A release goes by container, so any range will do there, and a DEL works though the node's record, or the
-whole cluster, is gone (case L10).
+whole cluster, is gone.
 
 Invariant: a configuration without placeholders is passed on to the letter, and with them all its other members are.
 """

@@ -1,4 +1,4 @@
-"""KubeVirt: which pod runs a virtual machine, which IPAM handle the machine has, and when it is over (spec: ipam 14).
+"""KubeVirt: which pod runs a virtual machine, which IPAM handle the machine has, and when it is over.
 
 KubeVirt runs a virtual machine in a `virt-launcher-` pod. The machine outlives its pods, and during a live migration
 two of them run it, so its addresses are held by a handle of its own that is made of its name.

@@ -1,7 +1,6 @@
 """The endpoint that a Kubernetes pod is: in a Kubernetes datastore no record of it exists, the pod says it all.
 
-Felix, calicoctl and we each derive it from the pod, so the derivation must be the original's to the letter (spec:
-datastore D.9, cni-plugin 5.2).
+Felix, calicoctl and we each derive it from the pod, so the derivation must be the original's to the letter.
 
 Invariant: the endpoint depends on the pod and the interface prefix alone; hardware address and gateways are unknown.
 """
@@ -104,7 +103,7 @@ def endpoint_labels(pod: Pod) -> dict[str, str]:
 
 
 def endpoint_profiles(pod: Pod) -> tuple[str, ...]:
-    """`kns.<namespace>`, then `ksa.<namespace>.<account>` if the pod has an account (K8S-038)."""
+    """`kns.<namespace>`, then `ksa.<namespace>.<account>` if the pod has an account."""
     profiles = (f"kns.{pod.namespace}",)
     return (*profiles, f"ksa.{pod.namespace}.{pod.service_account}") if pod.service_account else profiles
 

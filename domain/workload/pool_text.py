@@ -1,4 +1,4 @@
-"""calico-ipam's configuration with the pools and IP versions that a pod or its namespace wishes (spec: cni-plugin 5.4).
+"""calico-ipam's configuration with the pools and IP versions that a pod or its namespace wishes.
 
 Invariant: the text and the values say the same, and nothing but the members concerned differs from what was given.
 """

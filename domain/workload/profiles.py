@@ -1,4 +1,4 @@
-"""Profiles: what an endpoint without any policy may do (spec: cni-plugin 9)."""
+"""Profiles: what an endpoint without any policy may do."""
 
 from __future__ import annotations
 

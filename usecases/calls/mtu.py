@@ -1,4 +1,4 @@
-"""Which MTU a container's device gets: the configuration's, else the one that calico-node found out (spec: 2.5).
+"""Which MTU a container's device gets: the configuration's, else the one that calico-node found out.
 
 Invariant: a damaged MTU file is an error even where the configuration makes it useless, as in the original.
 """

@@ -1,4 +1,4 @@
-"""Under which name this machine is known to Calico (spec: cni-plugin 2.4).
+"""Under which name this machine is known to Calico.
 
 All records of a machine hang on this name, so every plugin and verb decides it in the same order.
 

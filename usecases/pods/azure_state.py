@@ -1,4 +1,4 @@
-"""Keeps Azure's small state files around a call of its IPAM plugin (spec: cni-plugin 5.5).
+"""Keeps Azure's small state files around a call of its IPAM plugin.
 
 The caller asks `before_add`, runs the plugin, and tells `after_add`; for a DEL it asks `before_delete`, runs the
 plugin unless the answer is None, and tells `after_delete`.

@@ -1,4 +1,4 @@
-"""Find the virtual machine that a pod runs, and whether its addresses are to stay with it (spec: ipam 14.1 to 14.3).
+"""Find the virtual machine that a pod runs, and whether its addresses are to stay with it.
 
 An ADD that cannot find out fails, since an address that is given to the pod instead is lost with the pod. A DEL has
 to end even when the objects are gone that it asks for, so it takes what it finds.

@@ -1,4 +1,4 @@
-"""Find out which virtual machines are gone whose addresses nobody owns, for an audit (spec: ipam 13.3, 14).
+"""Find out which virtual machines are gone whose addresses nobody owns, for an audit.
 
 A machine that is off keeps its addresses without any pod, so only the API server can say whether one is left over.
 

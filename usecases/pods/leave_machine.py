@@ -1,4 +1,4 @@
-"""Take a pod's name off its virtual machine's addresses, and free them when the machine is over (spec: ipam 14.6).
+"""Take a pod's name off its virtual machine's addresses, and free them when the machine is over.
 
 A machine that only restarts, stops or moves keeps them. Once it is over, or addresses are no longer to be kept, they
 go with the last pod that owns them. A pod that the API server has no more owns nothing, whatever a slot says: its own

@@ -1,7 +1,7 @@
 """Give a virtual machine the addresses that it has: its next pod, or the target of its live migration, owns them too.
 
 A starting pod becomes the active owner, a migration's target the alternate one, whoever was it before. The slot is
-all that changes: whether the machine is given a further address is the caller's affair (spec: ipam 14.4).
+all that changes: whether the machine is given a further address is the caller's affair.
 
 Undoing gives a slot back to whom it was taken from, and only while it is still exactly this call's (its time is in
 it). It never frees an address: the machine had it before.

@@ -1,7 +1,7 @@
 """Give a pod its addresses, its device pair and its endpoint record, each undone if a later one fails.
 
 Unlike a plain container a pod that has an endpoint already is networked anew: a runtime that asks again has made a new
-sandbox for it, and the earlier sandbox's own DEL takes back what that one had (spec: cni-plugin 5).
+sandbox for it, and the earlier sandbox's own DEL takes back what that one had.
 
 Invariant: everything that can be refused without allocating is refused first.
 """
@@ -105,7 +105,7 @@ def _check_mac(subject: PodSubject) -> None:
 
 
 def await_policy(call: Call, runtime: Runtime, endpoint: WorkloadEndpoint) -> None:
-    """Wait until Felix says that the pod's policy is in place, for as long as the configuration allows (D03).
+    """Wait until Felix says that the pod's policy is in place, for as long as the configuration allows.
 
     A pod without it is networked all the same: whether it may start is not for us to say.
     """

@@ -1,4 +1,4 @@
-"""Get a pod's addresses from whichever IPAM plugin is configured, or from the pod itself (spec: cni-plugin 5.3 to 5.5).
+"""Get a pod's addresses from whichever IPAM plugin is configured, or from the pod itself.
 
 Building a `PodIpam` finds out what to ask, and allocates nothing; `addresses` asks.
 

@@ -1,4 +1,4 @@
-"""What a pod is to get, read from the orchestrator before anything is allocated (spec: cni-plugin 5.1 to 5.3).
+"""What a pod is to get, read from the orchestrator before anything is allocated.
 
 Only `policy.type: k8s` asks the orchestrator; any other policy takes nothing but the pod's name from the call.
 
@@ -105,7 +105,7 @@ def _require_same_pod(call: Call, pod: Pod) -> None:
 
 
 def _require_same_node(call: Call, identity: Identity, pod: Pod) -> None:
-    """Case R08: addresses that carry the name of another node are taken for leaked, and freed under the pod.
+    """Addresses that carry the name of another node are taken for leaked, and freed under the pod.
 
     Other datastores may know the node by a name of their own.
     """
@@ -118,7 +118,7 @@ def _require_same_node(call: Call, identity: Identity, pod: Pod) -> None:
 
 
 def _read_wishes(call: Call, runtime: Runtime, namespace: Namespace, pod: Pod) -> PoolWishes:
-    """Case C02: a list of pools that cannot be read is a mistake in the pod, and says what could stand there."""
+    """A list of pools that cannot be read is a mistake in the pod, and says what could stand there."""
     if call.netconf.ipam.type != OWN_IPAM:
         return NO_WISHES
     try:

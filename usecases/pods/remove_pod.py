@@ -1,9 +1,9 @@
-"""Take back everything a pod's sandbox has (spec: cni-plugin 6.4).
+"""Take back everything a pod's sandbox has.
 
 The device goes first: whatever becomes of the datastore, the container is off the network at once. Only the device
 inside the given namespace is touched, never one by its host-side name, which a newer sandbox may have by now.
 
-Invariant: the endpoint of another sandbox of the same pod stays (R01); every step is tried, whatever fails before it.
+Invariant: the endpoint of another sandbox of the same pod stays; every step is tried, whatever fails before it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _PodRemoval(RecordRemoval):
     _damaged = False
 
     def look(self) -> None:
-        """Case K02: an outage, and credentials that are refused, are told within ten seconds as something to retry."""
+        """An outage, and credentials that are refused, are told within ten seconds as something to retry."""
         first = self._call.deadline.sooner(self._runtime.clock.monotonic(), FIRST_ANSWER)
         own = endpoint_key(self._identity)  # read by name too: a damaged record is in no listing
         needs = (CLUSTER, endpoints_like(self._identity), own)

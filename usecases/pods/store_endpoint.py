@@ -1,7 +1,7 @@
 """Write a pod's endpoint over whatever an earlier sandbox of the pod has left there.
 
-Others write it meanwhile (kubelet, calicoctl, a controller), so a lost race is tried again with what is stored then
-(case R07); the original gives up at the first.
+Others write it meanwhile (kubelet, calicoctl, a controller), so a lost race is tried again with what is stored then.
+The original gives up at the first.
 
 A pod that is deleted and made again under its name is another one, though: the call for the first is late then.
 
