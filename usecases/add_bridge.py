@@ -57,12 +57,14 @@ def add_bridge(call: BridgeCall, runtime: BridgeRuntime, undo: Undo) -> Result:
 def _wanted_mac(call: BridgeCall) -> str:
     """The runtime's, the configuration's, or that of CNI_ARGS; "" leaves it to the kernel."""
     wanted = call.netconf.mac or call.args.mac
+    if not wanted:
+        return ""
     try:
-        mac = parse_mac(wanted) if wanted else ""
-        if mac and not is_device_mac(mac):
-            raise ValueError(f"address {wanted}: not that of one Ethernet device")
+        mac = parse_mac(wanted)
     except ValueError as error:
         raise CniError(INTERNAL, f"failed to make veth pair: {error}") from None
+    if not is_device_mac(mac):
+        raise CniError(INTERNAL, f"failed to make veth pair: address {wanted}: not that of one Ethernet device")
     return mac
 
 

@@ -9,7 +9,7 @@ Invariant: what `read_bridge_conf` returned is complete and possible; no later c
 
 from __future__ import annotations
 
-from domain.bridge.trunk import LAST, TrunkItem, trunk_vlans
+from domain.bridge.trunk import LAST, BadTrunk, TrunkItem, trunk_vlans
 from domain.cni.errors import INTERNAL, INVALID_CONFIG, CniError
 from domain.cni.json_fields import WrongType, flag, integer, read_fields, section, sections, text, without
 from domain.cni.plugin_conf import Delegate, PluginConf
@@ -186,7 +186,7 @@ def _vlan(vlan: int) -> int:
 def _trunk(items: tuple[TrunkItem, ...]) -> tuple[int, ...]:
     try:
         return trunk_vlans(items)
-    except ValueError as error:
+    except BadTrunk as error:
         raise CniError(INTERNAL, str(error)) from None
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from domain.cni.errors import INTERNAL, CniError
 from domain.cni.json_fields import WrongType, read_fields, section, text
 from domain.cni.result import RESULT_ROUTES, BadAddress, ResultRoute
-from domain.cni.versions import parse_version
+from domain.cni.versions import BadVersion, parse_version
 from domain.ipam.address import BITS, V4, Address, Cidr
 from domain.json_text import JsonError, kind_of, parse
 from domain.value import Value
@@ -186,7 +186,7 @@ def _checked(sets: list[list[dict[str, Any]]], version: str) -> tuple[RangeSet, 
 def _can_say_many(version: str) -> bool:
     try:
         return parse_version(version) >= _FIRST_WITH_MANY
-    except ValueError:
+    except BadVersion:
         return False
 
 

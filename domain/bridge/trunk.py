@@ -10,6 +10,10 @@ from domain.value import Value
 FIRST, LAST = 1, 4094
 
 
+class BadTrunk(ValueError):
+    """`str()` is the text for the user."""
+
+
 class TrunkItem(Value):
     """One member of the list, as the configuration has it; None for what it does not say."""
 
@@ -19,13 +23,13 @@ class TrunkItem(Value):
 
 
 def trunk_vlans(items: tuple[TrunkItem, ...]) -> tuple[int, ...]:
-    """All VLANs of the list. ValueError with the text for the user."""
+    """All VLANs of the list. BadTrunk if one is no VLAN."""
     wanted: set[int] = set()
     for item in items:
         wanted.update(_range(item))
         if item.id is not None:
             if not _is_vlan(item.id):
-                raise ValueError("incorrect trunk id parameter")
+                raise BadTrunk("incorrect trunk id parameter")
             wanted.add(item.id)
     return tuple(sorted(wanted))
 
@@ -34,15 +38,15 @@ def _range(item: TrunkItem) -> range:
     if item.min_id is None and item.max_id is None:
         return range(0)
     if item.min_id is None:
-        raise ValueError("minID and maxID should be configured simultaneously, minID is missing")
+        raise BadTrunk("minID and maxID should be configured simultaneously, minID is missing")
     if item.max_id is None:
-        raise ValueError("minID and maxID should be configured simultaneously, maxID is missing")
+        raise BadTrunk("minID and maxID should be configured simultaneously, maxID is missing")
     if not _is_vlan(item.min_id):
-        raise ValueError("incorrect trunk minID parameter")
+        raise BadTrunk("incorrect trunk minID parameter")
     if not _is_vlan(item.max_id):
-        raise ValueError("incorrect trunk maxID parameter")
+        raise BadTrunk("incorrect trunk maxID parameter")
     if item.max_id < item.min_id:
-        raise ValueError("minID is greater than maxID in trunk parameter")
+        raise BadTrunk("minID is greater than maxID in trunk parameter")
     return range(item.min_id, item.max_id + 1)
 
 

@@ -21,6 +21,10 @@ _FRAGMENT = ord("#")  # has no meaning in a request, so it is sent as a characte
 _PORTS = {"http": 80, "https": 443}
 
 
+class BadUrl(ValueError):
+    """`str()` is Go's reason."""
+
+
 class GateUrl(Value):
     """`port` is the scheme's when the text has none, 0 without a scheme that we know. `host` has no brackets.
 
@@ -45,11 +49,11 @@ class GateUrl(Value):
 
 
 def parse_gate_url(text: str) -> GateUrl:
-    """ValueError `parse "<text>": <why>`, in Go's words, when it is neither an absolute URI nor an absolute path."""
+    """BadUrl `parse "<text>": <why>`, in Go's words, when it is neither an absolute URI nor an absolute path."""
     try:
         return _parsed(text)
     except ValueError as error:
-        raise ValueError(f"parse {go_quoted(shown(text))}: {error}") from None
+        raise BadUrl(f"parse {go_quoted(shown(text))}: {error}") from None
 
 
 def resolve_redirect(base: GateUrl, location: str) -> GateUrl:
@@ -81,19 +85,19 @@ def shown(text: str) -> str:
 def _parsed(text: str) -> GateUrl:
     _refuse_controls(text)
     if not text:
-        raise ValueError("empty url")
+        raise BadUrl("empty url")
     scheme, rest = _split_scheme(text)
     if not rest.startswith("/"):
         if scheme or text == "*":
             return GateUrl(scheme, "", 0, rest)
-        raise ValueError("invalid URI for request")
+        raise BadUrl("invalid URI for request")
     if rest.startswith("///") or not rest.startswith("//"):
         return GateUrl(scheme, "", 0, _target(rest))
     place, mark, query = rest[2:].partition("?")
     authority, _, path = place.partition("/")
     user, _, host_and_port = authority.rpartition("@")
     if not _USER.issuperset(user):
-        raise ValueError("net/url: invalid userinfo")
+        raise BadUrl("net/url: invalid userinfo")
     host, port = _host_and_port(host_and_port)
     target = _target(f"/{path}{mark}{query}")
     return GateUrl(scheme, host, int(port or _PORTS.get(scheme, 0)), target, _unescaped(user))
@@ -104,7 +108,7 @@ def _split_scheme(text: str) -> tuple[str, str]:
     for place, character in enumerate(text):
         if character == ":":
             if place == 0:
-                raise ValueError("missing protocol scheme")
+                raise BadUrl("missing protocol scheme")
             return text[:place].lower(), text[place + 1 :]
         if character not in (_LETTERS if place == 0 else _SCHEME):
             break
@@ -115,22 +119,22 @@ def _host_and_port(text: str) -> tuple[str, str]:
     if text.startswith("["):
         host, bracket, tail = text[1:].partition("]")
         if not bracket:
-            raise ValueError("missing ']' in host")
+            raise BadUrl("missing ']' in host")
         host = host.replace("%25", "%")  # the zone of a link-local address
     else:
         host, colon, port = text.partition(":")
         tail = colon + port
     digits = tail[1:]
     if tail and not (tail[0] == ":" and _DIGITS.issuperset(digits)):
-        raise ValueError(f"invalid port {go_quoted(tail)} after host")
+        raise BadUrl(f"invalid port {go_quoted(tail)} after host")
     for character in host:
         if character not in _HOST:
-            raise ValueError(f"invalid character {go_quoted(character)} in host name")
+            raise BadUrl(f"invalid character {go_quoted(character)} in host name")
     return host, digits
 
 
 def _target(text: str) -> str:
-    """Path and query as a request line can hold them. ValueError for a bad escape in the path."""
+    """Path and query as a request line can hold them. BadUrl for a bad escape in the path."""
     path = text.partition("?")[0]
     _unescaped(path)
     data = text.encode("utf-8", "replace")
@@ -138,16 +142,16 @@ def _target(text: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """ValueError for a percent sign that begins no escape."""
+    """BadUrl for a percent sign that begins no escape."""
     first, *escaped = text.split("%")
     data = first.encode("utf-8", "replace")
     for part in escaped:
         if len(part) < 2 or not _HEX.issuperset(part[:2]):
-            raise ValueError(f"invalid URL escape {go_quoted('%' + part[:2])}")
+            raise BadUrl(f"invalid URL escape {go_quoted('%' + part[:2])}")
         data += bytes([int(part[:2], 16)]) + part[2:].encode("utf-8", "replace")
     return data.decode("utf-8", "replace")
 
 
 def _refuse_controls(text: str) -> None:
     if any(character < " " or character == "\x7f" for character in text):
-        raise ValueError("net/url: invalid control character in URL")
+        raise BadUrl("net/url: invalid control character in URL")

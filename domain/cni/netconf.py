@@ -88,7 +88,7 @@ class RuntimeDns(Value):
 
 
 class NetConf(PluginConf):
-    """One field per key of spec 2.1 and 2.2, under the key's own name where Python allows it.
+    """One field per key of the configuration, under the key's own name where Python allows it.
 
     `dataplane_options` holds the string-valued options; `dataplane_type` is None when `dataplane_options.type` is
     absent, and a text that names no dataplane when it is no string. `mesos_labels` are (key, value) in the order

@@ -18,6 +18,10 @@ _INTRODUCED = {"CHECK": "0.4.0", "GC": "1.1.0", "STATUS": "1.1.0"}
 _PARTS = ("major", "minor", "micro")
 
 
+class BadVersion(ValueError):
+    """`str()` is the CNI library's text."""
+
+
 def version_text(supported: tuple[str, ...] = SUPPORTED) -> str:
     """The answer to VERSION: one line, with its newline."""
     return dumps({"cniVersion": _LIBRARY, "supportedVersions": list(supported)}) + "\n"
@@ -34,18 +38,18 @@ def _is_integer(text: str) -> bool:
 
 
 def parse_version(text: str) -> tuple[int, int, int]:
-    """Major, minor, micro; missing parts are 0, an empty text is 0.1.0. ValueError in the CNI library's words."""
+    """Major, minor, micro; missing parts are 0, an empty text is 0.1.0. BadVersion for what is none."""
     if not text:
         text = UNDECLARED
     parts = text.split(".")
     if len(parts) > 3:
-        raise ValueError(f"invalid version {go_quoted(text)}: too many parts")
+        raise BadVersion(f"invalid version {go_quoted(text)}: too many parts")
     numbers = [0, 0, 0]
     for at, part in enumerate(parts):
         if not _is_integer(part):
             shown = go_quoted(part)
             why = f"strconv.Atoi: parsing {shown}: invalid syntax"
-            raise ValueError(f"failed to convert {_PARTS[at]} version part {shown}: {why}")
+            raise BadVersion(f"failed to convert {_PARTS[at]} version part {shown}: {why}")
         numbers[at] = int(part[:20])  # an int64 at most in the original; beyond it only "very large" matters
     return numbers[0], numbers[1], numbers[2]
 
@@ -55,7 +59,7 @@ def check_version(verb: str, version: str, supported: tuple[str, ...] = SUPPORTE
     if verb in _INTRODUCED:
         try:
             wanted = parse_version(version)
-        except ValueError as error:
+        except BadVersion as error:
             raise CniError(DECODING_FAILURE, str(error)) from None
         if wanted < parse_version(_INTRODUCED[verb]):
             raise CniError(INCOMPATIBLE_VERSION, f"config version does not allow {verb}")

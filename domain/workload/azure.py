@@ -24,6 +24,10 @@ PLUGIN = "azure-vnet-ipam"
 STATE_DIRECTORY = "/var/run/calico/azure/networks"
 
 
+class BadStateFile(ValueError):
+    """`str()` says what it should hold."""
+
+
 class AzureNetwork(Value):
     """`subnets` are CIDR texts; only the first is used."""
 
@@ -68,13 +72,13 @@ def endpoint_text(endpoint: AzureEndpoint) -> str:
 
 
 def parse_network(text: str) -> AzureNetwork:
-    """ValueError if the text is not what `network_text` writes."""
+    """ValueError, as by JSON's reader, if the text is not what `network_text` writes."""
     read = _object(text)
     return AzureNetwork(_text(read, "Name"), _texts(read, "Subnets"))
 
 
 def parse_endpoint(text: str) -> AzureEndpoint:
-    """ValueError if the text is not what `endpoint_text` writes."""
+    """ValueError, as by JSON's reader, if the text is not what `endpoint_text` writes."""
     read = _object(text)
     return AzureEndpoint(
         _text(read, "Network"), _text(read, "ContainerID"), _text(read, "Interface"), _texts(read, "Addresses")
@@ -114,7 +118,7 @@ def _object(text: str) -> dict[str, Json]:
     read = parse(text)
     if isinstance(read, dict):
         return read
-    raise ValueError("a JSON object is expected")
+    raise BadStateFile("a JSON object is expected")
 
 
 def _sorted(value: Json) -> Json:
@@ -129,12 +133,12 @@ def _text(read: dict[str, Json], field: str) -> str:
     value = read.get(field, "")
     if isinstance(value, str):
         return value
-    raise ValueError(f"{field} must be a string")
+    raise BadStateFile(f"{field} must be a string")
 
 
 def _texts(read: dict[str, Json], field: str) -> tuple[str, ...]:
     values = read.get(field) or []
     texts = [value for value in values if isinstance(value, str)] if isinstance(values, list) else None
     if texts != values:
-        raise ValueError(f"{field} must be a list of strings")
+        raise BadStateFile(f"{field} must be a list of strings")
     return tuple(texts)

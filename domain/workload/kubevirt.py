@@ -26,6 +26,10 @@ LONGEST_HANDLE = 128
 DIGEST_LENGTH = 43  # of a SHA-256, in base64
 
 
+class NoSuchMachine(ValueError):
+    """Nobody can tell which machine a pod runs, or it can have no handle. `str()` is the text for the user."""
+
+
 class VirtualMachine(Value):
     """The machine as one of its pods is about to run it: the VirtualMachineInstance's name and UID.
 
@@ -52,12 +56,12 @@ class VirtualMachine(Value):
 
 
 def instance_reference(pod: Pod) -> OwnerReference | None:
-    """The VirtualMachineInstance that controls the pod, if one does. ValueError for a reference that names none."""
+    """The VirtualMachineInstance that controls the pod, if one does. NoSuchMachine for a reference that names none."""
     for owner in pod.owners:
         if owner.api_version == API_VERSION and owner.kind == INSTANCE and owner.controller:
             if owner.name and owner.uid:
                 return owner
-            raise ValueError(
+            raise NoSuchMachine(
                 f'pod {pod.namespace}/{pod.name} has invalid VMI ownerReference: name="{owner.name}" uid="{owner.uid}"'
             )
     return None
@@ -69,11 +73,11 @@ def machine_reference(instance: VirtualMachineObject) -> OwnerReference | None:
 
 
 def virtual_machine(pod: Pod, instance: VirtualMachineObject, machine: VirtualMachineObject | None) -> VirtualMachine:
-    """What the pod runs. ValueError if its instance is not the one that is there now."""
+    """What the pod runs. NoSuchMachine if its instance is not the one that is there now."""
     reference = instance_reference(pod)
     if reference is None or reference.uid != instance.uid:
         told = reference.uid if reference else ""
-        raise ValueError(f"VMI UID mismatch: pod ownerReference has {told} but VMI resource has {instance.uid}")
+        raise NoSuchMachine(f"VMI UID mismatch: pod ownerReference has {told} but VMI resource has {instance.uid}")
     return VirtualMachine(
         pod.namespace,
         reference.name,
@@ -104,7 +108,7 @@ def instance_name_in(pod_name: str) -> str:
 
 
 def machine_handle(network: str, namespace: str, name: str) -> str:
-    """The handle of a machine. ValueError if it has none, since its name is too long.
+    """The handle of a machine. NoSuchMachine if it has none, since its name is too long.
 
     A name that is too long is replaced by its hash, as far as there is room; for a network's name that is so short
     that there would be more room than the hash has characters, the original crashes, and we have nothing to agree with.
@@ -115,7 +119,7 @@ def machine_handle(network: str, namespace: str, name: str) -> str:
         return prefix + suffix
     room = LONGEST_HANDLE - 1 - len(prefix)
     if not 0 < room <= DIGEST_LENGTH:
-        raise ValueError(
+        raise NoSuchMachine(
             f"the IPAM handle of virtual machine {namespace}/{name} would have {length} characters, "
             f"and no more than {LONGEST_HANDLE} are possible"
         )

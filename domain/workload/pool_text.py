@@ -14,11 +14,15 @@ if TYPE_CHECKING:
     from domain.workload.annotations import PoolWishes
 
 
+class NoIpamSection(ValueError):
+    """The configuration has no `ipam` object to write to. `str()` is the original's text."""
+
+
 def with_pools(netconf: NetConf, text: str, wishes: PoolWishes) -> tuple[NetConf, str]:
     """Both forms of the configuration, for calico-ipam in this process and in another.
 
-    With IP versions wished for exactly those are assigned; an empty list of pools leaves the choice to IPAM. ValueError
-    `data on stdin was of unexpected type` if the text has no `ipam` object.
+    With IP versions wished for exactly those are assigned; an empty list of pools leaves the choice to IPAM.
+    NoIpamSection if the text has none.
     """
     changes = _changes(wishes)
     if not changes:
@@ -26,7 +30,7 @@ def with_pools(netconf: NetConf, text: str, wishes: PoolWishes) -> tuple[NetConf
     document = parse(text)
     ipam = document.get("ipam") if isinstance(document, dict) else None
     if not isinstance(ipam, dict):
-        raise ValueError("data on stdin was of unexpected type")  # noqa: TRY004 - a type in the user's JSON
+        raise NoIpamSection("data on stdin was of unexpected type")
     for name, value in changes.items():
         ipam.pop(name, None)  # of several spellings of one key the last one counts
         ipam[name] = list(value) if isinstance(value, tuple) else value

@@ -29,7 +29,7 @@ def endpoints_like(identity: Identity) -> WorkloadEndpoints:
     try:
         _require_storable(identity)
         return WorkloadEndpoints(identity.namespace, name_prefix(identity.replace(endpoint="")))
-    except ValueError as error:
+    except InvalidField as error:
         raise CniError(INTERNAL, f"error constructing WorkloadEndpoint prefix: {error}") from error
 
 
@@ -43,7 +43,7 @@ def endpoint_name(identity: Identity) -> str:
     try:
         _require_storable(identity)
         return full_name(identity)
-    except ValueError as error:
+    except InvalidField as error:
         raise CniError(INTERNAL, f"error constructing WorkloadEndpoint name: {error}") from error
 
 

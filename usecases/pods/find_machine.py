@@ -11,6 +11,7 @@ from __future__ import annotations
 from domain.cni.errors import INTERNAL, INVALID_CONFIG, CniError
 from domain.value import Value
 from domain.workload.kubevirt import (
+    NoSuchMachine,
     has_newer_sandbox,
     instance_name_in,
     instance_reference,
@@ -51,7 +52,7 @@ def machine_to_keep(call: Call, runtime: Runtime, work: Work, identity: Identity
         machine = _machine_of(runtime.cluster, identity, call.deadline)
     except Unavailable:
         raise
-    except (PortError, ValueError) as error:
+    except (PortError, NoSuchMachine) as error:
         raise CniError(INTERNAL, f"failed to get VMI info: {error}") from error
     if machine is None or keeps_addresses(work):
         return machine
@@ -70,12 +71,12 @@ def _machine_of(cluster: Cluster, identity: Identity, deadline: Deadline) -> Vir
     try:
         instance = cluster.virtual_machine_instance(pod.namespace, reference.name, deadline)
     except NoSuchObject as error:
-        raise ValueError(f"failed to query VMI resource {where}: {error}") from error
+        raise NoSuchMachine(f"failed to query VMI resource {where}: {error}") from error
     owner = machine_reference(instance)
     try:
         machine = cluster.virtual_machine(pod.namespace, owner.name, deadline) if owner else None
     except NoSuchObject as error:
-        raise ValueError(f"failed to query VM resource of VMI {where}: {error}") from error
+        raise NoSuchMachine(f"failed to query VM resource of VMI {where}: {error}") from error
     return virtual_machine(pod, instance, machine)
 
 
@@ -83,7 +84,7 @@ def handle_of(call: Call, machine: VirtualMachine) -> str:
     """CniError for a machine that can have none."""
     try:
         return machine_handle(call.netconf.name, machine.namespace, machine.name)
-    except ValueError as error:
+    except NoSuchMachine as error:
         details = (
             "give the virtual machine or its namespace a shorter name, "
             "or set kubeVirtVMAddressPersistence to Disabled in the IPAMConfiguration"
@@ -141,7 +142,7 @@ def machine_left(call: Call, runtime: Runtime, identity: Identity) -> Leaving | 
 def _machine_named_by(pod: Pod) -> str:
     try:
         reference = instance_reference(pod)
-    except ValueError:
+    except NoSuchMachine:
         return ""  # no ADD of such a pod has given it anything
     return reference.name if reference else ""
 
@@ -149,7 +150,7 @@ def _machine_named_by(pod: Pod) -> str:
 def _leaving(call: Call, identity: Identity, machine: str, *, pod_is_gone: bool) -> Leaving | None:
     try:
         handle = machine_handle(call.netconf.name, identity.namespace, machine)
-    except ValueError:
+    except NoSuchMachine:
         return None  # likewise
     return Leaving(identity.namespace, identity.pod, machine, handle, pod_is_gone) if machine else None
 

@@ -11,7 +11,7 @@ from domain.workload.attachment import DEFAULT_ROUTES, Attachment
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.endpoint_rules import check_endpoint, with_forced_labels
 from domain.workload.mesos import mesos_endpoint_labels
-from domain.workload.names import host_interface_name
+from domain.workload.names import InvalidField, host_interface_name
 from ports.datastore import WorkloadEndpointKey
 from ports.ipam_plugin import IpamCall
 from usecases.calls.effects import ask_ipam, connect_device
@@ -130,5 +130,5 @@ def require_storable(endpoint: WorkloadEndpoint) -> None:
     """CniError for an endpoint that no datastore would take."""
     try:
         check_endpoint(endpoint)
-    except ValueError as error:
+    except InvalidField as error:
         raise CniError(INTERNAL, str(error)) from error

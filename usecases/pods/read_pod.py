@@ -135,5 +135,5 @@ def _check_floating(call: Call, pod: Pod) -> None:
     if not floating:
         return
     if not call.netconf.floating_ips:
-        raise ValueError("requested feature is not enabled: floating_ips")
+        raise BadAnnotation(FLOATING_IPS, floating, "requested feature is not enabled: floating_ips")
     floating_nats(floating, ())
