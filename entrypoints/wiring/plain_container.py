@@ -1,6 +1,6 @@
-"""The ports of an operator's command where the package that `container` is made with is not to be had.
+"""The ports of an operator's command: the list of them, and a container where the package for one is not to be had.
 
-The self-contained executable has no packages. This has of `Container` what `tortie` uses.
+The self-contained executable has no packages. `container` makes the same ports with dependency-injector.
 
 Invariant: each port is opened on first use, once, from what has been overridden until then.
 """
@@ -8,13 +8,53 @@ Invariant: each port is opened on first use, once, from what has been overridden
 from __future__ import annotations
 
 from domain.cni.netconf import NetConf
+from domain.value import Value
 from entrypoints.logs import CallLog
 from entrypoints.wiring import calico as wiring
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+class Recipe(Value):
+    """`make` gets the ports that `takes` and `named` name, the latter by parameter, and the `options` as they are."""
+
+    make: Callable[..., object]
+    takes: tuple[str, ...] = ()
+    named: Mapping[str, str] = _NOTHING
+    options: Mapping[str, Any] = _NOTHING
+
+
+# What a program overrides with what it was given: `create` lets it make a datastore; `inline` has the certificates that
+# stand in a configuration file themselves.
+GIVEN: Mapping[str, Any] = {"netconf": NetConf(), "environment": {}, "create": False, "inline": wiring.NO_INLINE}
+
+# An operator gives no DEL, so nobody asks for the ports of a former ADD.
+RECIPES: Mapping[str, Recipe] = {
+    "log": Recipe(lambda: CallLog("tortie")),
+    "clock": Recipe(wiring.clock),
+    "exported": Recipe(wiring.exported, ("netconf", "environment")),
+    "servers": Recipe(wiring.api_servers, ("netconf", "exported", "clock"), options={"hasty": True}),
+    "sqlite_path": Recipe(lambda netconf: netconf.sqlite_path, ("netconf",)),
+    "datastore": Recipe(
+        wiring.datastore,
+        ("exported", "sqlite_path", "clock", "servers"),
+        named={"create": "create", "inline": "inline", "log": "log"},
+        options={"hasty": True},
+    ),
+    "cluster": Recipe(wiring.cluster, ("netconf", "exported", "servers")),
+    "dataplane": Recipe(wiring.dataplane, ("netconf", "clock", "log", "exported")),
+    "node": Recipe(wiring.node),
+    "lock_path": Recipe(lambda netconf: netconf.ipam_lock_file, ("netconf",)),
+    "lock": Recipe(wiring.lock, ("lock_path", "clock", "log")),
+    "readiness": Recipe(wiring.readiness, ("clock",)),
+    "runtime": Recipe(wiring.open_runtime, ("netconf", "environment", "log")),
+    "ipam_plugin": Recipe(wiring.ipam_plugin, ("netconf", "exported", "runtime")),
+}
 
 
 class Once:
@@ -34,29 +74,24 @@ class Once:
 
 
 class PlainContainer:
-    """Override `netconf`, `environment`, `create` and `inline` with what the program was given."""
+    """Its attributes are the names of GIVEN and RECIPES."""
 
     def __init__(self) -> None:
-        self.netconf = Once(NetConf)
-        self.environment = Once(dict)
-        self.create = Once(bool)
-        self.inline = Once(lambda: wiring.NO_INLINE)
-        self.log = Once(lambda: CallLog("tortie"))
-        self.clock = Once(wiring.clock)
-        self.node = Once(wiring.node)
-        self.exported = Once(lambda: wiring.exported(self.netconf(), self.environment()))
-        self.servers = Once(lambda: wiring.api_servers(self.netconf(), self.exported(), self.clock(), hasty=True))
-        self.datastore = Once(self._datastore)
-        self.cluster = Once(lambda: wiring.cluster(self.netconf(), self.exported(), self.servers()))
+        given = {
+            name: self._once(Recipe(lambda value: value, options={"value": value})) for name, value in GIVEN.items()
+        }
+        self._ports = {**given, **{name: self._once(recipe) for name, recipe in RECIPES.items()}}
 
-    def _datastore(self) -> Any:
-        return wiring.datastore(
-            self.exported(),
-            self.netconf().sqlite_path,
-            self.clock(),
-            self.servers(),
-            create=self.create(),
-            inline=self.inline(),
-            log=self.log(),
-            hasty=True,
-        )
+    def __getattr__(self, name: str) -> Once:
+        """Only called for what is no attribute of the object itself."""
+        if name.startswith("_") or name not in self._ports:
+            raise AttributeError(name)
+        return self._ports[name]
+
+    def _once(self, recipe: Recipe) -> Once:
+        def make() -> object:
+            taken = [self._ports[name]() for name in recipe.takes]
+            named = {parameter: self._ports[name]() for parameter, name in recipe.named.items()}
+            return recipe.make(*taken, **named, **recipe.options)
+
+        return Once(make)

@@ -12,6 +12,7 @@ from adapters.memory.log import RecordingLog
 from domain.cni.netconf import IpamSettings, NetConf
 from entrypoints.wiring import calico as wiring
 from entrypoints.wiring.container import Container
+from entrypoints.wiring.plain_container import PlainContainer
 from ports.clock import Clock
 from ports.cluster import Cluster
 from ports.dataplane import Dataplane
@@ -60,6 +61,21 @@ def test_a_port_resolves_both_ways_to_the_same_adapter(container, netconf, port)
     assert isinstance(contained, PORTS[port])
     assert type(contained) is type(wired)
     assert getattr(container, port)() is contained
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_a_container_without_the_package_has_the_same_ports(container, netconf, port):
+    plain = PlainContainer()
+    plain.netconf.override(netconf)
+    plain.environment.override({"CNI_PATH": "/nowhere"})
+    plain.log.override(RecordingLog())
+    assert type(getattr(plain, port)()) is type(getattr(container, port)())
+    assert getattr(plain, port)() is getattr(plain, port)()
+
+
+def test_a_container_without_the_package_has_no_other_ports():
+    with pytest.raises(AttributeError):
+        PlainContainer().former  # noqa: B018 - asking is the test
 
 
 def test_the_ports_are_all_that_wiring_opens(container):
