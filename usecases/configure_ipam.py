@@ -11,9 +11,8 @@ from __future__ import annotations
 from domain.ipam.errors import IpamError
 from domain.ipam.pools import AllocationConfig, IPAMConfiguration
 from domain.resource import Metadata
-from ports.datastore import AllocationConfigKey, Blocks, IPAMConfigurationKey, Stored
+from ports.datastore import AllocationConfigKey, IPAMConfigurationKey, Stored
 from ports.errors import Damaged
-from usecases.ipam.free_addresses import cooldown_seconds, settled
 from usecases.ipam.work import LEAVE, guarded_write
 
 TYPE_CHECKING = False
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from domain.ipam.address import Cidr
-    from domain.ipam.block import Block
     from ports.datastore import Key
     from usecases.ipam.set_aside import Keep
     from usecases.ipam.work import Delete, Leave, Work
@@ -78,27 +75,6 @@ def _require_sense(config: AllocationConfig) -> None:
         raise IpamError(f"MaxBlocksPerHost must not be negative, but is {config.max_blocks_per_host}")
     if not 0 <= config.cooldown_seconds <= MAX_COOLDOWN:
         raise IpamError(f"IPCooldownSeconds must be 0 to {MAX_COOLDOWN}, but is {config.cooldown_seconds}")
-
-
-def free_cooled_down(work: Work) -> tuple[Cidr, ...]:
-    """Free what has cooled down in all blocks; returns the blocks that changed.
-
-    Allocation does this in passing for the blocks that it writes; a block that nobody writes waits for this.
-    """
-    cooldown = cooldown_seconds(work)
-
-    def cooled(found: Block | None) -> Block | Delete | Leave:
-        if found is None:
-            return LEAVE
-        after = found.collect(work.clock.now(), cooldown)
-        return LEAVE if after == found else settled(found, after)
-
-    changed: list[Cidr] = []
-    for stored in work.datastore.list(Blocks(), work.deadline):
-        left = guarded_write(work, stored.key, cooled, stored)
-        if left != stored:
-            changed.append(stored.record.cidr)
-    return tuple(changed)
 
 
 def _repair(work: Work, keep: Keep) -> None:

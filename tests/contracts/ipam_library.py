@@ -14,7 +14,7 @@ from domain.ipam.release import Release
 from domain.moment import SECOND, rfc3339
 from ports.datastore import AffinityKey, AllocationConfigKey, BlockKey
 from ports.errors import Missing
-from usecases.configure_ipam import free_cooled_down, get_config, set_config
+from usecases.configure_ipam import get_config, set_config
 from usecases.ipam.affinities import (
     claim_affinity,
     release_affinity,
@@ -23,8 +23,8 @@ from usecases.ipam.affinities import (
     release_pool_affinities,
     remove_host,
 )
-from usecases.ipam.handles import addresses_of_handle, holder_of_address
-from usecases.ipam.release_listed import release_listed
+from usecases.ipam.owners import addresses_of_handle, holder_of_address
+from usecases.ipam.release_listed import free_cooled_down, release_listed
 from worlds.ipam_library import Library, address, cidr, host
 
 V6_POOL = "fd80:24e2:f998:72d6::/120"

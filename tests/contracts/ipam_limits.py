@@ -14,7 +14,7 @@ from domain.ipam.errors import AddressTaken, BlockLimitReached, HandleFull, Ipam
 from ports.datastore import AffinityKey, BlockKey, HandleKey
 from ports.errors import Missing
 from usecases.ipam.free_addresses import free_allocation, free_unfinished
-from usecases.ipam.handles import addresses_of_handle
+from usecases.ipam.owners import addresses_of_handle
 from worlds.ipam_library import address, cidr, host
 
 NOT_IN_A_POOL = "The provided IP address is not in a configured pool\n"

@@ -11,8 +11,7 @@ from contracts.ipam_library import LibraryContract
 from domain.ipam.errors import IpamError, StaleRequest
 from domain.ipam.owner_update import ANYTHING, Expectation, OwnerUpdate, Pod
 from ports.errors import Missing
-from usecases.ipam.handles import holder_of_address
-from usecases.ipam.owner_attributes import set_owner_attributes
+from usecases.ipam.owners import holder_of_address, set_owner_attributes
 from worlds.ipam_library import Library, address
 
 HANDLE = "vmi-handle-owner-attrs"

@@ -13,9 +13,13 @@ from domain.ipam.errors import IpamError, StaleRequest
 from domain.ipam.owner_update import OwnerUpdate, Pod
 from domain.workload.kubevirt import machine_handle
 from ports.datastore import BlockKey, HandleKey
-from usecases.ipam.handles import holder_of_address
-from usecases.ipam.owner_attributes import set_owner_attributes
-from usecases.ipam.promote_owner import AlternateOwnerEmpty, AlternateOwnerMismatch, promote_owner
+from usecases.ipam.owners import (
+    AlternateOwnerEmpty,
+    AlternateOwnerMismatch,
+    holder_of_address,
+    promote_owner,
+    set_owner_attributes,
+)
 from worlds.ipam_library import address, cidr
 
 IPS = ("10.0.0.1", "fd80::1")

@@ -108,7 +108,7 @@ MUTANTS: dict[str, Mutant] = {
         255,
     ),
     "a promotion leaves the target in the other slot": (
-        "usecases/ipam/promote_owner.py",
+        "usecases/ipam/owners.py",
         "OwnerUpdate(active=coming, alternate=source or None, clear_alternate=not source)",
         "OwnerUpdate(alternate=source or None)",
         3,

@@ -34,7 +34,7 @@ from usecases.configure_ipam import get_config, set_config
 from usecases.ipam.affinities import release_host_affinities
 from usecases.ipam.auto_assign import auto_assign
 from usecases.ipam.free_addresses import free_handle, free_unfinished
-from usecases.ipam.handles import addresses_of_handle
+from usecases.ipam.owners import addresses_of_handle
 from usecases.ipam.release_listed import release_listed
 from usecases.ipam.work import Work, guarded_write
 from usecases.release_addresses import release_addresses

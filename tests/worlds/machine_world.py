@@ -15,7 +15,7 @@ from ports.datastore import Blocks, HandleKey, IPAMConfigurationKey
 from usecases.assign_addresses import assign_addresses
 from usecases.calls.call import Call
 from usecases.calls.undo import Undo
-from usecases.ipam.promote_owner import promote_owner
+from usecases.ipam.owners import promote_owner
 from usecases.release_addresses import release_addresses
 from worlds.ipam_world import NEVER, World
 

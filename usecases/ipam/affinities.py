@@ -1,4 +1,7 @@
-"""Claim blocks for an owner and give them up again, by range, by block, by owner and by pool (spec: ipam 13).
+"""Claim blocks for an owner and give them up again, by range, by block, by owner and by pool.
+
+No plugin and no command calls this yet. It is kept for Windows nodes, which claim and give up blocks by themselves, and
+for taking a node or a pool out of service, as Calico's IPAM library can.
 
 Giving up a block that holds addresses leaves it to those who hold them: it gets no new owner, and its last address
 takes it along. Blocks that somebody else owns are never touched.

@@ -1,6 +1,7 @@
-"""See to it that a node has a block, before anything is assigned from it (spec: ipam 13.2).
+"""See to it that a node has a block, before anything is assigned from it.
 
-Windows needs to know a node's range when it makes the node's network, which comes before the first container.
+Windows needs to know a node's range when it makes the node's network, which comes before the first container. It is
+kept for that: on Linux nobody calls it.
 
 Invariant: a node that has a block in a usable pool gets no other one, however full it is; no address is taken.
 """

@@ -1,4 +1,4 @@
-"""Release addresses by name, many at once: one write per block, then the handles counted down (spec: ipam 12.2).
+"""Release addresses by name, many at once: one write per block, then the handles counted down.
 
 A stale request (other sequence number, other handle) fails the whole of its block, and other blocks go on.
 
@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from domain.ipam.errors import IpamError
 from domain.ipam.release import Outcome, releasable
-from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, Handles, IPPools
+from ports.datastore import AllocationConfigKey, BlockKey, Blocks, HandleKey, Handles, IPPools
 from ports.errors import Conflict, Missing, PortError, Refused
 from usecases.ipam.count_handle import lower, settle
-from usecases.ipam.free_addresses import Chosen, Freed, free_in_block
+from usecases.ipam.free_addresses import Chosen, Freed, cooldown_seconds, free_in_block, settled
 from usecases.ipam.locate_block import BlockLocator
+from usecases.ipam.work import LEAVE, guarded_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from domain.ipam.block import Block, Handle
     from domain.ipam.release import Release
     from ports.datastore import Stored
-    from usecases.ipam.work import Work
+    from usecases.ipam.work import Delete, Leave, Work
 
 FEW = 2  # addresses; for more of them the handles are read in one go
 
@@ -117,3 +118,25 @@ class _Releasing:
         except (Conflict, Missing):
             left = settle(self._work, handle, cidr)
         self._handles[handle] = left
+
+
+def free_cooled_down(work: Work) -> tuple[Cidr, ...]:
+    """Free what has cooled down in all blocks; returns the blocks that changed.
+
+    Allocation does this in passing for the blocks that it writes; a block that nobody writes waits for this. No command
+    calls it yet; it is kept for a service that collects all the time, as Calico's IPAM library can.
+    """
+    cooldown = cooldown_seconds(work)
+
+    def cooled(found: Block | None) -> Block | Delete | Leave:
+        if found is None:
+            return LEAVE
+        after = found.collect(work.clock.now(), cooldown)
+        return LEAVE if after == found else settled(found, after)
+
+    changed: list[Cidr] = []
+    for stored in work.datastore.list(Blocks(), work.deadline):
+        left = guarded_write(work, stored.key, cooled, stored)
+        if left != stored:
+            changed.append(stored.record.cidr)
+    return tuple(changed)

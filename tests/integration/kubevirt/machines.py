@@ -31,7 +31,7 @@ from services.cluster import pods
 from services.custom_resources import GROUPS, kinds
 from services.etcd import EtcdServer
 from services.kube_client import Object
-from usecases.ipam.promote_owner import promote_owner
+from usecases.ipam.owners import promote_owner
 from usecases.ipam.work import Work
 
 SPACE, MACHINE = "test-kubevirt", "test-vm"

@@ -8,7 +8,8 @@ from domain.ipam.address import Cidr
 from domain.ipam.errors import IpamError
 from domain.ipam.pools import AllocationConfig
 from ports.datastore import AllocationConfigKey, BlockKey
-from usecases.configure_ipam import MAX_COOLDOWN, free_cooled_down, get_config, set_config
+from usecases.configure_ipam import MAX_COOLDOWN, get_config, set_config
+from usecases.ipam.release_listed import free_cooled_down
 from worlds.one_node import OWNER, OneNode
 
 BLOCK = "10.244.0.0/30"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from domain.ipam.address import Cidr
 from domain.ipam.block import Handle
 from ports.datastore import HandleKey
-from usecases.ipam.handles import addresses_of_handle
+from usecases.ipam.owners import addresses_of_handle
 from worlds.one_node import OWNER, OneNode
 
 ONE, TWO = "10.244.0.0/30", "10.244.0.4/30"
