@@ -1,6 +1,6 @@
 """Connecting a container to a bridge of this machine: the two sides of it, held open for one call.
 
-What is to be done comes as a plan (domain/bridge/plan); the rest is making the pair, looking, and taking away.
+What is to be done comes as a plan (domain/bridge/plan); the rest is looking, and taking away.
 
 Invariant: no verb makes a network namespace, or deletes a device that it was not told to by name.
 """
@@ -34,16 +34,11 @@ class Sides(ABC):
     """Host and container. A context manager; errors are `ports.errors.Refused`, `Expired` past the deadline."""
 
     @abstractmethod
-    def make_pair(self, pod: Device, wanted: str, mtu: int, mac: str) -> str:
-        """Make a veth pair, both ends down; the name of the host's end: `wanted`, or one at random if that is "" or
-        taken. `mac` is the container's end's, "" and 0 leave the kernel's defaults.
+    def apply(self, plan: tuple[Step, ...]) -> tuple[Device, ...]:
+        """Make it so. What a `MakePair` in it has called the host's end of the pair, for each of them.
 
-        Refused `failed to make veth pair: …`, in particular if the container has a device of that name.
+        Refused without the step's text if the container has a device of that name.
         """
-
-    @abstractmethod
-    def apply(self, plan: tuple[Step, ...]) -> None:
-        """Make it so."""
 
     @abstractmethod
     def link(self, device: Device) -> Link | None:

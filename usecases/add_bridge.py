@@ -16,6 +16,7 @@ from domain.bridge.plan import (
     gateway_device,
     gateway_plan,
     layer_2_plan,
+    pair_plan,
     port_check_plan,
     port_plan,
 )
@@ -102,7 +103,7 @@ class _Connection:
             raise Refused(f"failed to make veth pair: {what} already exists")
         self._remove_leftover(Device(HOST, wanted))
         self._undo.register(f"make the device pair of {self._pod.name}", self._remove_pair)
-        host = Device(HOST, self._sides.make_pair(self._pod, wanted, self._conf.mtu, mac))
+        (host,) = self._sides.apply(pair_plan(self._conf, self._pod, wanted, mac))
         self._runtime.log.debug("Made a device pair", host=host.name)
         self._sides.apply(port_plan(self._conf, host, alias(self._owner.network, self._owner.attachment)))
         return host

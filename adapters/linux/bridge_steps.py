@@ -11,8 +11,9 @@ import os
 from errno import EACCES, EEXIST, EOPNOTSUPP
 
 from adapters.linux.kernel import StepFailed
+from adapters.linux.namespaces import open_namespace
 from adapters.linux.netlink.bridge_seam import BridgeNetlink
-from adapters.linux.netlink.seam import KernelError, LinkMissing, PairRequest
+from adapters.linux.netlink.seam import KernelError, LinkMissing, PairRequest, Unanswered, delete_named
 from domain.bridge.addressing import in_the_way
 from domain.ipam.address import V6
 from domain.linux.bridge_steps import (
@@ -26,11 +27,13 @@ from domain.linux.bridge_steps import (
     EnsureSysctl,
     EnsureVlanDevice,
     JoinVlans,
+    MakePair,
     PinMac,
     SetAlias,
 )
 from domain.linux.link import PortVlan, Route
 from domain.linux.steps import HOST, Device
+from ports.errors import Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,9 +44,10 @@ if TYPE_CHECKING:
     from domain.linux.link import Link
 
 _OWN_NAMESPACE = "/proc/thread-self/ns/net"
+_NAME_TRIES = 10
 
 
-def random_name() -> str:
+def _random_name() -> str:
     """For a host's end of a pair: `veth` and eight hexadecimal digits."""
     return "veth" + os.urandom(4).hex()
 
@@ -55,6 +59,7 @@ class BridgeSteps:
         self._run = run
         self.doings: dict[type, Callable[[Any], None]] = {
             EnsureBridge: self._ensure_bridge,
+            MakePair: self._make_pair,
             Enslave: self._enslave,
             JoinVlans: self._join_vlans,
             EnsureVlanDevice: self._ensure_vlan_device,
@@ -93,6 +98,42 @@ class BridgeSteps:
         if action.promiscuous:
             self._bridges().set_promiscuous(bridge.index)
 
+    def _make_pair(self, action: MakePair) -> None:
+        """Asked for from inside the container, so that its end can be given a MAC; the host's is born on the host."""
+        pod, netlink = action.device, self._bridges(action.device.side)
+        host_namespace = open_namespace(_OWN_NAMESPACE)
+        try:
+            for name in (action.wanted or _random_name(), *[_random_name() for _ in range(_NAME_TRIES)]):
+                request = PairRequest(
+                    kind="veth",
+                    name=pod.name,
+                    peer_name=name,
+                    peer_namespace=host_namespace,
+                    mtu=action.mtu,
+                    mac=action.mac,
+                )
+                try:
+                    netlink.create_pair(request)
+                except KernelError as error:
+                    if isinstance(error, Unanswered):
+                        self._remove_pair(pod, name)
+                    if error.errno != EEXIST:
+                        raise
+                    if netlink.link(pod.name) is not None:
+                        break
+                else:
+                    self._run.named.append(Device(HOST, name))
+                    return
+        finally:
+            os.close(host_namespace)
+        raise Refused(f'container veth name ("{pod.name}") peer provided ("{name}") already exists')
+
+    def _remove_pair(self, pod: Device, name: str) -> None:
+        """One that may have been made although nobody said so."""
+        inside, outside = self._run.netlink(pod).link(pod.name), self._bridges().link(name)
+        if inside is not None and outside is not None and inside.peer_index == outside.index:
+            delete_named(self._run.netlink(pod), pod.name)
+
     def _enslave(self, action: Enslave) -> None:
         netlink, index = self._bridges(), self._run.index(action.device)
         netlink.enslave(index, self._port(Device(HOST, action.bridge)).index)
@@ -122,7 +163,7 @@ class BridgeSteps:
         netlink = self._bridges()
         bridge = self._port(Device(HOST, action.bridge))
         if netlink.link(action.name) is None:
-            other = random_name()
+            other = _random_name()
             self._make_host_pair(action.name, other, bridge.mtu)
             port = self._run.index(Device(HOST, other))
             netlink.enslave(port, bridge.index)
@@ -131,7 +172,7 @@ class BridgeSteps:
         netlink.set_up(self._run.index(device), up=True)
 
     def _make_host_pair(self, name: str, other: str, mtu: int) -> None:
-        here = os.open(_OWN_NAMESPACE, os.O_RDONLY | os.O_CLOEXEC)
+        here = open_namespace(_OWN_NAMESPACE)
         try:
             self._bridges().create_pair(
                 PairRequest(kind="veth", name=name, peer_name=other, peer_namespace=here, mtu=mtu)

@@ -1,20 +1,17 @@
 """Bridges of this machine's kernel: the `Bridges` port over netlink, namespaces and sysctls.
 
-Invariant: what is held open for a call is closed with it, and a pair whose making failed is not left behind.
+Invariant: what is held open for a call is closed with it, and nothing is changed but by a plan, or by deleting a device
+that was named.
 """
 
 from __future__ import annotations
 
-import os
-from errno import EEXIST
-
-from adapters.linux.bridge_steps import random_name
 from adapters.linux.errno_text import reason
 from adapters.linux.interpreter import Interpreter
 from adapters.linux.kernel import Kernel
-from adapters.linux.namespaces import NamespaceMissing, NotANamespace, is_own_namespace, open_namespace
+from adapters.linux.namespaces import NamespaceMissing, NotANamespace, is_own_namespace
 from adapters.linux.netlink.bridge_seam import BridgeNetlink
-from adapters.linux.netlink.seam import KernelError, PairRequest, Unanswered, delete_named
+from adapters.linux.netlink.seam import KernelError, delete_named
 from adapters.linux.netlink.transports import load_lean_bridge
 from domain.cni.errors import NOT_AVAILABLE
 from domain.ipam.address import V4, V6
@@ -32,9 +29,7 @@ if TYPE_CHECKING:
     from ports.deadline import Deadline
     from ports.log import Log
 
-_OWN_NAMESPACE = "/proc/thread-self/ns/net"
 _STATUS, _CAPABILITIES, _NET_ADMIN = "/proc/thread-self/status", "CapEff:", 12
-_NAME_TRIES = 10
 
 
 class LinuxBridges(Bridges):
@@ -86,37 +81,8 @@ class LinuxSides(Sides):
         assert isinstance(netlink, BridgeNetlink)  # noqa: S101 - `load_netlink` says so
         return netlink
 
-    def make_pair(self, pod: Device, wanted: str, mtu: int, mac: str) -> str:
-        """Asked for from inside the container, so that its end can be given a MAC; the host's is born on the host."""
-        host_namespace = open_namespace(_OWN_NAMESPACE)
-        try:
-            for name in (wanted or random_name(), *[random_name() for _ in range(_NAME_TRIES)]):
-                request = PairRequest(
-                    kind="veth", name=pod.name, peer_name=name, peer_namespace=host_namespace, mtu=mtu, mac=mac
-                )
-                try:
-                    self._netlink(POD).create_pair(request)
-                except KernelError as error:
-                    if isinstance(error, Unanswered):
-                        self._remove_pair(pod, name)
-                    if error.errno != EEXIST:
-                        raise Refused(f"failed to make veth pair: {error}") from error
-                    if self.link(pod) is not None:
-                        break
-                else:
-                    return name
-        finally:
-            os.close(host_namespace)
-        raise Refused(f'container veth name ("{pod.name}") peer provided ("{name}") already exists')
-
-    def _remove_pair(self, pod: Device, name: str) -> None:
-        """One that may have been made although nobody said so."""
-        inside, outside = self.link(pod), self.link(Device(HOST, name))
-        if inside is not None and outside is not None and inside.peer_index == outside.index:
-            self.remove(pod)
-
-    def apply(self, plan: tuple[Step, ...]) -> None:
-        self._interpreter.run(plan)
+    def apply(self, plan: tuple[Step, ...]) -> tuple[Device, ...]:
+        return self._interpreter.run(plan)
 
     def link(self, device: Device) -> Link | None:
         try:

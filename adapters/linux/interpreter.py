@@ -34,8 +34,12 @@ class Interpreter:
         self._run = PlanRun(kernel, clock, log, deadline)
         self._doings = Steps(self._run).doings
 
-    def run(self, plan: Iterable[Step]) -> None:
-        """Errors: `Refused` with the step's text and the kernel's reason, `Expired` between two steps."""
+    def run(self, plan: Iterable[Step]) -> tuple[Device, ...]:
+        """The devices whose names the plan has left open.
+
+        Errors: `Refused` with the step's text and the kernel's reason, `Expired` between two steps.
+        """
+        self._run.named = []
         for step in plan:
             self._run.check_time(f"the kernel (next: {step.action})")
             try:
@@ -47,6 +51,7 @@ class Interpreter:
                 if step.fatal:
                     raise Refused(text) from error
                 self._log.warning(text)
+        return tuple(self._run.named)
 
     def _doing(self, action: Action) -> Callable[[Any], None]:
         if type(action) not in self._doings:

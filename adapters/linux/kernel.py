@@ -89,13 +89,16 @@ class StepFailed(Exception):
 
 
 class PlanRun:
-    """`made` is the pair that the run made, or may have; `link_local` are the addresses that it has awaited."""
+    """`made` is the pair that the run made, or may have; `named` are the devices whose names were chosen meanwhile,
+    `link_local` the addresses that were awaited.
+    """
 
     def __init__(self, kernel: Kernel, clock: Clock, log: Log, deadline: Deadline) -> None:
         self.kernel, self.clock, self.log = kernel, clock, log
         self._deadline = deadline
         self._links: dict[Device, Link] = {}
         self.made: CreatePair | None = None
+        self.named: list[Device] = []
         self.link_local: dict[Device, Address] = {}
 
     def netlink(self, device: Device) -> Netlink:

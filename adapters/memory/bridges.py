@@ -20,6 +20,7 @@ from domain.linux.bridge_steps import (
     EnsureSysctl,
     EnsureVlanDevice,
     JoinVlans,
+    MakePair,
     PinMac,
     SetAlias,
 )
@@ -91,12 +92,14 @@ class MemorySides(Sides):
     def __init__(self, machine: MemoryBridges, netns: str) -> None:
         self._machine, self._network = machine, machine.network
         self._places = {HOST: HOST_NAMESPACE, POD: netns}
+        self._named: list[Device] = []
         self._verbs: dict[type, Callable[[Any], object]] = {
             SetUp: lambda action: self._find(action.device).set_up(),
             WriteSysctl: self._write_sysctl,
             EnsureSysctl: self._write_sysctl,
             KeepLearnedRoutes: self._network.keep_learned_routes,
             EnsureBridge: self._ensure_bridge,
+            MakePair: self._make_pair,
             Enslave: self._enslave,
             JoinVlans: self._join_vlans,
             EnsureVlanDevice: self._ensure_vlan_device,
@@ -116,22 +119,8 @@ class MemorySides(Sides):
         if told is not None:
             raise _Failed(told)
 
-    def make_pair(self, pod: Device, wanted: str, mtu: int, mac: str) -> str:
-        try:
-            self._fail_as_told("make_pair")
-        except _Failed as error:
-            raise Refused(f"failed to make veth pair: {error}") from error
-        name = wanted
-        if not wanted or self._network.link(HOST_NAMESPACE, wanted) is not None:
-            self._machine.named += 1
-            name = f"veth{_FIRST_RANDOM_NAME + self._machine.named:08x}"
-        inside = self._network.add_pair((self._places[POD], pod.name), (HOST_NAMESPACE, name))
-        inside.mac = mac or inside.mac
-        for end in (inside, self._find(Device(HOST, name))):
-            end.mtu = mtu or end.mtu
-        return name
-
-    def apply(self, plan: tuple[Step, ...]) -> None:
+    def apply(self, plan: tuple[Step, ...]) -> tuple[Device, ...]:
+        self._named = []
         for step in plan:
             try:
                 self._fail_as_told(type(step.action))
@@ -140,6 +129,7 @@ class MemorySides(Sides):
                 if step.fatal:
                     raise Refused(f"{step.failure}{error}") from error
                 self._machine.log.warning(f"{step.failure}{error}")
+        return tuple(self._named)
 
     def link(self, device: Device) -> Link | None:
         found = self._network.link(self._places[device.side], device.name)
@@ -197,6 +187,17 @@ class MemorySides(Sides):
         if bridge.kind != "bridge":
             raise _Failed(f'"{action.name}" already exists but is not a bridge')
         bridge.promiscuous = bridge.promiscuous or action.promiscuous
+
+    def _make_pair(self, action: MakePair) -> None:
+        name = action.wanted
+        if not name or self._network.link(HOST_NAMESPACE, name) is not None:
+            self._machine.named += 1
+            name = f"veth{_FIRST_RANDOM_NAME + self._machine.named:08x}"
+        inside = self._network.add_pair((self._places[POD], action.device.name), (HOST_NAMESPACE, name))
+        inside.mac = action.mac or inside.mac
+        for end in (inside, self._find(Device(HOST, name))):
+            end.mtu = action.mtu or end.mtu
+        self._named.append(Device(HOST, name))
 
     def _enslave(self, action: Enslave) -> None:
         port = self._find(action.device)

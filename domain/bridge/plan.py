@@ -21,6 +21,7 @@ from domain.linux.bridge_steps import (
     EnsureSysctl,
     EnsureVlanDevice,
     JoinVlans,
+    MakePair,
     PinMac,
     SetAlias,
 )
@@ -47,6 +48,10 @@ def bridge_plan(conf: BridgeConf) -> tuple[Step, ...]:
         Step(WriteSysctl(HOST, f"net/ipv6/conf/{conf.bridge}/accept_ra", "0"), failure, fatal=False),
         Step(SetUp(Device(HOST, conf.bridge)), failure),
     )
+
+
+def pair_plan(conf: BridgeConf, pod: Device, wanted: str, mac: str) -> tuple[Step, ...]:
+    return (Step(MakePair(pod, wanted, conf.mtu, mac), "failed to make veth pair: "),)
 
 
 def port_plan(conf: BridgeConf, host: Device, alias: str) -> tuple[Step, ...]:

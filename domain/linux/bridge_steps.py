@@ -20,6 +20,18 @@ class EnsureBridge(Value):
     promiscuous: bool
 
 
+class MakePair(Value):
+    """Make a veth pair, both ends down. `device` is the container's end, and `mac` its own; "" and 0 leave the kernel's
+    defaults. The host's end is called `wanted`, or has a name at random if that is "" or taken; whoever makes the plan
+    true tells which.
+    """
+
+    device: Device
+    wanted: str
+    mtu: int
+    mac: str
+
+
 class Enslave(Value):
     """Make the device a port of the bridge."""
 

@@ -9,7 +9,15 @@ import pytest
 
 from domain.bridge.attachment import BridgeAttachment
 from domain.bridge.conf import AttachmentId, read_bridge_conf
-from domain.bridge.plan import bridge_plan, container_plan, gateway_plan, layer_2_plan, port_check_plan, port_plan
+from domain.bridge.plan import (
+    bridge_plan,
+    container_plan,
+    gateway_plan,
+    layer_2_plan,
+    pair_plan,
+    port_check_plan,
+    port_plan,
+)
 from domain.cni.result import Result, ResultIp, ResultRoute
 from domain.ipam.address import Address, Cidr
 from domain.linux.bridge_steps import EnsureAddress
@@ -183,7 +191,7 @@ class BridgesContract:
     def connect(self, sides, bridge: str, wanted: str = "", **members) -> Device:
         whole = conf(bridge=bridge, **members)
         sides.apply(bridge_plan(whole))
-        host = Device(HOST, sides.make_pair(self.pod, wanted, 1400, "02:00:00:00:00:07"))
+        (host,) = sides.apply(pair_plan(conf(mtu=1400), self.pod, wanted, "02:00:00:00:00:07"))
         sides.apply(port_plan(whole, host, "mark"))
         sides.apply(container_plan(whole, self.pod, self.answer))
         sides.apply(gateway_plan(whole, self.answer))
@@ -225,13 +233,13 @@ class BridgesContract:
     def test_bt_34_and_a_random_one_if_it_is_not(self, bridges, netns: str, bridge: str, near) -> None:
         with bridges.enter(netns, near) as sides:
             sides.apply(bridge_plan(conf(bridge=bridge)))
-            name = sides.make_pair(self.pod, bridge, 0, "")
-            assert name.startswith("veth")
-            assert len(name) == 12
+            (host,) = sides.apply(pair_plan(conf(), self.pod, bridge, ""))
+            assert host.name.startswith("veth")
+            assert len(host.name) == 12
 
     def test_what_is_not_a_bridge(self, bridges, netns: str, bridge: str, near) -> None:
         with bridges.enter(netns, near) as sides:
-            sides.make_pair(self.pod, bridge, 0, "")
+            sides.apply(pair_plan(conf(), self.pod, bridge, ""))
             said = f'failed to create bridge "{bridge}": "{bridge}" already exists but is not a bridge'
             with pytest.raises(Refused, match=said):
                 sides.apply(bridge_plan(conf(bridge=bridge)))
@@ -271,7 +279,7 @@ class BridgesContract:
         with bridges.enter(netns, near) as sides:
             whole = conf(bridge=bridge)
             sides.apply(bridge_plan(whole))
-            host = Device(HOST, sides.make_pair(self.pod, "", 0, ""))
+            (host,) = sides.apply(pair_plan(whole, self.pod, "", ""))
             sides.apply((*port_plan(whole, host, ""), *layer_2_plan(whole, self.pod), *port_check_plan(whole, host)))
             sides.apply(tuple([Step(EnsureAddress(device, cidr, force=False), "no: ") for cidr in wanted * 2]))
             assert sides.addresses(device) == (wanted[2],)
@@ -286,7 +294,7 @@ class BridgesContract:
         with bridges.enter(netns, near) as sides:
             whole = conf(bridge=bridge)
             sides.apply(bridge_plan(whole))
-            host = Device(HOST, sides.make_pair(self.pod, "", 0, ""))
+            (host,) = sides.apply(pair_plan(whole, self.pod, "", ""))
             sides.apply(port_plan(whole, host, ""))
             sides.apply(layer_2_plan(whole, self.pod))
             sides.apply(port_check_plan(whole, host))

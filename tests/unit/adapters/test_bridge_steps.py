@@ -25,6 +25,7 @@ from domain.linux.bridge_steps import (
     EnsureSysctl,
     EnsureVlanDevice,
     JoinVlans,
+    MakePair,
     PinMac,
 )
 from domain.linux.link import Link, PortVlan
@@ -307,6 +308,28 @@ def test_no_wait_is_longer_than_the_call(bench: Bench) -> None:
     bench.netlink.states = ["down"] * 9
     with pytest.raises(Expired, match="veth1 to be operational"):
         bench.run(AwaitPort(VETH, (0.4, 0.4, 0.4)), seconds=0.5)
+
+
+PAIR = MakePair(Device("pod", "eth0"), "veth9", 1400, "")
+
+
+def test_another_name_is_tried_while_only_the_hosts_is_taken(bench: Bench) -> None:
+    bench.netlink.refuses["create_pair"] = EEXIST
+    assert bench.refused(PAIR).startswith('container veth name ("eth0") peer provided ("veth')
+    assert len(bench.made("create_pair")) == 11
+
+
+def test_a_device_of_that_name_in_the_container(bench: Bench) -> None:
+    bench.netlink.put("eth0")
+    bench.netlink.refuses["create_pair"] = EEXIST
+    assert bench.refused(PAIR) == 'container veth name ("eth0") peer provided ("veth9") already exists'
+    assert bench.made("create_pair") == [("create_pair", "eth0", 1400)]
+
+
+def test_a_pair_that_the_kernel_refuses(bench: Bench) -> None:
+    bench.netlink.refuses["create_pair"] = EPERM
+    assert bench.refused(PAIR) == "cannot: operation not permitted"
+    assert len(bench.made("create_pair")) == 1
 
 
 def test_what_is_not_there(bench: Bench) -> None:

@@ -7,7 +7,7 @@ import pytest
 from domain.cni.errors import CniError
 from domain.cni.result import Dns, Result, ResultIp, ResultRoute
 from domain.ipam.address import Address, Cidr
-from domain.linux.bridge_steps import AppendRoute, AwaitPort, Enslave, EnsureAddress, SetAlias
+from domain.linux.bridge_steps import AppendRoute, AwaitPort, Enslave, EnsureAddress, MakePair, SetAlias
 from ports.errors import Expired, Refused, Unavailable
 from worlds.one_host import DUAL, GATEWAY_V4, NETWORK, ONE_V4, V4, OneHost, netns
 
@@ -189,7 +189,7 @@ def test_an_ipam_plugin_without_an_address(host: OneHost) -> None:
 FULL = {"ipMasq": True, "macspoofchk": True}
 
 
-@pytest.mark.parametrize("failing", [SetAlias, "make_pair", Enslave, EnsureAddress, AppendRoute, AwaitPort])
+@pytest.mark.parametrize("failing", [SetAlias, MakePair, Enslave, EnsureAddress, AppendRoute, AwaitPort])
 def test_br_020_bt_35_a_failed_add_leaves_nothing(host: OneHost, failing) -> None:
     host.bridges.fails(failing, "no space")
     if failing is SetAlias:  # a mark that cannot be set is no reason to fail
