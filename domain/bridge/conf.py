@@ -64,7 +64,7 @@ class BridgeConf(PluginConf):
     has_trunk: bool = False
     preserve_default_vlan: bool = False
     mac_spoof_check: bool = False
-    duplicate_detection: bool = False
+    dad: bool = False
     disable_container_interface: bool = False
     port_isolation: bool = False
     dns: Dns = Dns()
@@ -282,7 +282,7 @@ _CONF: Fields = {
     "vlanTrunk": ("vlans", sections(_TRUNK, "main.VlanTrunk", "vlanTrunk.", lambda found: TrunkItem(**found))),
     "preserveDefaultVlan": ("preserve_default_vlan", flag),
     "macspoofchk": ("mac_spoof_check", flag),
-    "enabledad": ("duplicate_detection", flag),
+    "enabledad": ("dad", flag),
     "disableContainerInterface": ("disable_container_interface", flag),
     "portIsolation": ("port_isolation", flag),
     "dns": ("dns", read_dns),

@@ -80,7 +80,7 @@ def container_plan(conf: BridgeConf, pod: Device, result: Result) -> tuple[Step,
         *(_enable_v6(pod) if V6 in versions else ()),
         *[
             Step(
-                AssignAddress(pod, ip.address, settled=not conf.duplicate_detection),
+                AssignAddress(pod, ip.address, settled=not conf.dad),
                 f'failed to add IP addr {ip.address} to "{pod.name}": ',
             )
             for ip in result.ips
@@ -98,7 +98,7 @@ def _loopback(conf: BridgeConf) -> Iterator[Step]:
 
 def _detection(conf: BridgeConf, pod: Device) -> Iterator[Step]:
     settings = [("ipv6", "accept_dad", "0")]
-    if conf.duplicate_detection:
+    if conf.dad:
         settings = [("ipv6", "enhanced_dad", "1"), ("ipv6", "accept_dad", "1")]
     for family, setting, value in (*settings, ("ipv4", "arp_notify", "1")):
         action = WriteSysctl(POD, f"net/{family}/conf/{pod.name}/{setting}", value)

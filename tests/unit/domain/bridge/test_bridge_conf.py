@@ -113,7 +113,7 @@ def test_every_key_reaches_its_field() -> None:
     assert conf.bridge == "br0"
     assert (conf.force_address, conf.masquerade, conf.masquerade_backend, conf.mtu) == (True, True, "nftables", 9000)
     assert (conf.hairpin, conf.promiscuous, conf.vlan, conf.vlans) == (True, True, 100, (7, 101, 102))
-    assert (conf.preserve_default_vlan, conf.mac_spoof_check, conf.duplicate_detection) == (True, True, True)
+    assert (conf.preserve_default_vlan, conf.mac_spoof_check, conf.dad) == (True, True, True)
     assert (conf.disable_container_interface, conf.port_isolation) == (True, True)
     assert (conf.layer_3, conf.ipam.type, conf.filters_vlans) == (True, "host-local", True)
     assert conf.dns == Dns(("1.1.1.1",), "d", ("s",), ("o",))
