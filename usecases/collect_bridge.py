@@ -3,7 +3,7 @@
 An attachment is known by its record, its device's alias, or the comment of its packet filter rules. Its addresses are
 given back by a DEL of the IPAM plugin, which works with those that have no GC, too.
 
-Invariant: nothing of another network, and nothing of a valid attachment, is touched; every step is tried, and the
+Invariant: nothing of another network, and nothing of a valid attachment, is touched; every part is tried, and the
 failures are told together. Without a list of valid attachments nothing is done.
 """
 
@@ -55,9 +55,9 @@ class _GarbageCollection:
         if self._failures:
             raise Refused("; ".join(self._failures), INTERNAL)
 
-    def _attempt(self, step: Callable[[], None]) -> None:
+    def _attempt(self, part: Callable[[], None]) -> None:
         try:
-            step()
+            part()
         except (PortError, CniError) as error:
             self._runtime.log.error("GC could not do all", error=error)
             self._failures.append(str(error))

@@ -3,7 +3,7 @@
 The interface goes before its addresses are given back, so that nobody gets one that is still in use. Without a
 namespace, its record, its alias and `prevResult` lead to what is left on the host.
 
-Invariant: every step is tried whatever fails before; the first failure is the answer, and the record stays for the
+Invariant: every part is tried whatever fails before; the first failure is the answer, and the record stays for the
 repeated DEL. DEL of what never was succeeds.
 """
 

@@ -1,11 +1,11 @@
 """DEL of the network plugin: take back everything a container has.
 
-Addresses first, then the endpoint, then the device: whatever fails, the later steps are still tried, so that a
+Addresses first, then the endpoint, then the device: whatever fails, the later ones are still tried, so that a
 repeated DEL has less to do. A datastore that cannot be reached, or that this DEL's configuration no longer leads to,
 leaves only the records for later: the device goes at once, and what another IPAM plugin gave with it.
 
 Invariant: DEL of a container that has nothing, or of one that is half gone, succeeds; and so does one of which only
-damaged records are left, which are the operator's to mend (`steps/sound_records.py`).
+damaged records are left, which are the operator's to mend (`usecases/ipam/sound_records.py`).
 """
 
 from __future__ import annotations

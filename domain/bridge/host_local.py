@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
 from domain.cni.json_fields import WrongType, read_fields, section, text
-from domain.cni.result import RESULT_ROUTES, BadAddress, ResultRoute
+from domain.cni.result import RESULT_ROUTES, BadAddress, ResultRoute, read_address, read_cidr
 from domain.cni.versions import BadVersion, parse_version
 from domain.ipam.address import BITS, V4, Address, Cidr
 from domain.json_text import JsonError, kind_of, parse
@@ -227,29 +227,12 @@ def _range(
     )
 
 
-def _cidr(value: Json, where: str) -> Cidr:
-    try:
-        return Cidr.parse(text(value, where))
-    except WrongType:
-        raise
-    except ValueError as error:
-        raise _BadRange(str(error), where) from None
-
-
-def _address(value: Json, where: str) -> Address | None:
-    spelled = text(value, where)
-    try:
-        return Address.parse(spelled) if spelled else None
-    except ValueError:
-        raise _BadRange(f"invalid IP address: {spelled}", where) from None
-
-
 def _wanted(value: Json, where: str) -> tuple[Address, ...]:
     """Addresses, each perhaps with a prefix length that says nothing."""
     if not isinstance(value, list):
         raise WrongType(kind_of(value), where, "[]*ip.IP")
     spelled = [text(item, where).partition("/")[0] for item in value if item is not None]
-    return tuple([address for one in spelled if (address := _address(one, where)) is not None])
+    return tuple([address for one in spelled if (address := read_address(one, where)) is not None])
 
 
 def _range_sets(value: Json, where: str) -> list[list[dict[str, Any]]]:
@@ -264,10 +247,10 @@ def _range_sets(value: Json, where: str) -> list[list[dict[str, Any]]]:
 
 
 _RANGE: Fields = {
-    "subnet": ("subnet", _cidr),
-    "rangeStart": ("first", _address),
-    "rangeEnd": ("last", _address),
-    "gateway": ("gateway", _address),
+    "subnet": ("subnet", read_cidr),
+    "rangeStart": ("first", read_address),
+    "rangeEnd": ("last", read_address),
+    "gateway": ("gateway", read_address),
 }
 _read_range = section(_RANGE, lambda found: found, "allocator.Range", "ipam.ranges.")
 _IPAM: Fields = {

@@ -205,7 +205,7 @@ class BadAddress(ValueError):
         self.where = where
 
 
-def _cidr(value: Json, where: str) -> Cidr:
+def read_cidr(value: Json, where: str) -> Cidr:
     try:
         return Cidr.parse(text(value, where))
     except WrongType:
@@ -214,7 +214,7 @@ def _cidr(value: Json, where: str) -> Cidr:
         raise BadAddress(str(error), where) from None
 
 
-def _address(value: Json, where: str) -> Address | None:
+def read_address(value: Json, where: str) -> Address | None:
     spelled = text(value, where)
     try:
         return Address.parse(spelled) if spelled else None
@@ -235,8 +235,8 @@ def _routed(found: dict[str, Any]) -> ResultRoute:
 
 
 _ROUTE: Fields = {
-    "dst": ("dst", _cidr),
-    "gw": ("gateway", _address),
+    "dst": ("dst", read_cidr),
+    "gw": ("gateway", read_address),
     "mtu": ("mtu", integer),
     "advmss": ("advmss", integer),
     "priority": ("priority", integer),
@@ -252,7 +252,11 @@ _INTERFACE: Fields = {
     "socketPath": ("socket_path", text),
     "pciID": ("pci_id", text),
 }
-_IP: Fields = {"address": ("address", _cidr), "interface": ("interface", integer), "gateway": ("gateway", _address)}
+_IP: Fields = {
+    "address": ("address", read_cidr),
+    "interface": ("interface", integer),
+    "gateway": ("gateway", read_address),
+}
 _DNS: Fields = {
     "nameservers": ("nameservers", texts),
     "domain": ("domain", text),
@@ -269,7 +273,11 @@ _LISTS: Fields = {
     "routes": ("routes", RESULT_ROUTES),
     "dns": ("dns", read_dns),
 }
-_FAMILY: Fields = {"ip": ("address", _cidr), "gateway": ("gateway", _address), "routes": ("routes", RESULT_ROUTES)}
+_FAMILY: Fields = {
+    "ip": ("address", read_cidr),
+    "gateway": ("gateway", read_address),
+    "routes": ("routes", RESULT_ROUTES),
+}
 _SINGLES: Fields = {
     "ip4": ("ip4", section(_FAMILY, dict, "types020.IPConfig", "ip4.")),
     "ip6": ("ip6", section(_FAMILY, dict, "types020.IPConfig", "ip6.")),

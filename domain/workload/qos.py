@@ -37,8 +37,8 @@ _DSCP_END = 64
 _DIGITS = "0123456789"
 _LONGEST = 64  # of a number; nobody means more, and the arithmetic is exact
 _SUFFIXES = {"n": (-9, 0), "u": (-6, 0), "m": (-3, 0), "": (0, 0)}
-_SUFFIXES |= {letter: (3 * step, 0) for step, letter in enumerate("kMGTPE", 1)}
-_SUFFIXES |= {letter + "i": (0, 10 * step) for step, letter in enumerate("KMGTPE", 1)}
+_SUFFIXES |= {letter: (3 * power, 0) for power, letter in enumerate("kMGTPE", 1)}
+_SUFFIXES |= {letter + "i": (0, 10 * power) for power, letter in enumerate("KMGTPE", 1)}
 
 
 def qos_controls(annotations: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:

@@ -26,7 +26,7 @@ GATE_BUDGET = 30.0  # seconds for one readiness gate
 
 
 def cluster_information(datastore: Datastore, deadline: Deadline) -> Stored[ClusterInformation] | None:
-    """The cluster's record. The original's prefix says at which step a failing datastore was met."""
+    """The cluster's record. The original's prefix says what was asked of a failing datastore."""
     try:
         return datastore.get(CLUSTER, deadline)
     except BadConfiguration:

@@ -3,7 +3,7 @@
 The device goes first: whatever becomes of the datastore, the container is off the network at once. Only the device
 inside the given namespace is touched, never one by its host-side name, which a newer sandbox may have by now.
 
-Invariant: the endpoint of another sandbox of the same pod stays; every step is tried, whatever fails before it.
+Invariant: the endpoint of another sandbox of the same pod stays; every part is tried, whatever fails before it.
 """
 
 from __future__ import annotations
