@@ -9,6 +9,7 @@ Invariant: CHECK changes nothing, and a datastore that cannot be reached is not 
 from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
+from domain.cni.plugin_conf import OWN_IPAM
 from domain.ipam.address import V4, V6, Address, Cidr
 from domain.value import Value
 from domain.workload.attachment import DEFAULT_ROUTES
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from usecases.calls.call import Call
 
 PROXY = {V4: "proxy_arp", V6: "proxy_ndp"}
-OWN_IPAM = "calico-ipam"
 LINK_LOCAL = Cidr.parse("fe80::/10")
 GATEWAY_ROUTE = Cidr.parse("169.254.1.1/32")
 

@@ -24,7 +24,7 @@ from domain.cni.json_fields import (
     unsigned,
     without,
 )
-from domain.cni.plugin_conf import Delegate, PluginConf
+from domain.cni.plugin_conf import OWN_IPAM, Delegate, PluginConf
 from domain.json_text import JsonError, dumps, kind_of, parse
 from domain.resource import NO_LABELS
 from domain.value import Value
@@ -59,7 +59,7 @@ class IpamSettings(Delegate):
     @property
     def why_nothing(self) -> str:
         """Why the plugin answers without an address, as far as this says it."""
-        off = self.type == "calico-ipam" and self.assign_ipv4 == "false" and self.assign_ipv6 != "true"
+        off = self.type == OWN_IPAM and self.assign_ipv4 == "false" and self.assign_ipv6 != "true"
         return BOTH_OFF if off else ""
 
 

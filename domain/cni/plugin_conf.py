@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from domain.value import Value
 
+OWN_IPAM = "calico-ipam"  # the IPAM plugin that comes with the network plugin
+
 
 class Delegate(Value):
     """The `ipam` section as far as the caller of an IPAM plugin looks at it; "" is no IPAM."""

@@ -8,6 +8,7 @@ Invariant: every function depends on the given texts alone.
 
 from __future__ import annotations
 
+from domain.cni.plugin_conf import OWN_IPAM
 from domain.ipam.address import BITS, V4, V6, Address, Cidr
 from domain.json_text import JsonError, kind_of, parse
 from domain.value import Value
@@ -144,7 +145,7 @@ def wished_addresses(
         wording = "can't have both annotations: 'ipAddrs' and 'ipAddrsNoIpam' in use at the same time"
         raise BadAnnotation(IP_ADDRS, assigned, wording)
     key, raw = (IP_ADDRS, assigned) if assigned else (IP_ADDRS_NO_IPAM, unmanaged)
-    if ipam_type != "calico-ipam":
+    if ipam_type != OWN_IPAM:
         short = key.removeprefix(_CNI)
         raise BadAnnotation(key, raw, f"{short} is not compatible with configured IPAM: {ipam_type}")
     if unmanaged and not no_ipam_allowed:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 
+from domain.cni.plugin_conf import OWN_IPAM
 from ports.errors import BadConfiguration, Refused
 from ports.runtime import Runtime
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     Load = TypeVar("Load", bound=Callable[[], object])
 
 DEFAULT_SQLITE_PATH = "/var/lib/tortie/datastore.db"
-OWN_IPAM, NETWORK_PLUGIN = "calico-ipam", "calico"
+NETWORK_PLUGIN = "calico"
 NO_INLINE: Mapping[str, str] = {}
 SELF_CONTAINED = "_tortie_syscalls" in sys.builtin_module_names  # the executable of `make dist`, without libraries
 
@@ -132,7 +133,10 @@ def datastore(  # noqa: PLR0913 - one parameter per thing that a type of datasto
         type = "etcdv3" if setting(environment, "ETCD_ENDPOINTS") else "kubernetes"
     if type == "sqlite":
         return sqlite_datastore(
-            sqlite_path or setting(environment, "TORTIE_SQLITE_PATH"), clock, create=create, log=log
+            sqlite_path or setting(environment, "TORTIE_SQLITE_PATH") or DEFAULT_SQLITE_PATH,
+            clock,
+            create=create,
+            log=log,
         )
     if type == "etcdv3":
         return etcd_datastore(environment, clock, inline, log, hasty=hasty)
@@ -148,7 +152,7 @@ def sqlite_datastore(path: str, clock: Clock, *, create: bool = False, log: Log 
 
     from adapters.sqlite.datastore import SqliteDatastore
 
-    opened = SqliteDatastore(path or DEFAULT_SQLITE_PATH, clock, create=create, log=log)
+    opened = SqliteDatastore(path, clock, create=create, log=log)
     atexit.register(opened.close)
     return opened
 

@@ -8,6 +8,7 @@ Invariant: nothing is released that does not bear this container's ID.
 
 from __future__ import annotations
 
+from domain.cni.plugin_conf import OWN_IPAM
 from domain.json_text import dumps
 from domain.workload.host_local import HOST_LOCAL, text_for_release
 from ports.datastore import HandleKey
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from ports.runtime import Runtime
     from usecases.calls.call import Call
 
-OWN_IPAM = "calico-ipam"
 RESERVATIONS = "/var/lib/cni/networks"
 _NO_IPAM = ("", "calico")  # no ADD succeeds without a type, or with the network plugin's own
 _ANY_RANGE: Json = [[{"subnet": "0.0.0.0/0"}], [{"subnet": "::/0"}]]

@@ -9,13 +9,14 @@ Invariant: everything that can be refused without allocating is refused first.
 from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
+from domain.cni.plugin_conf import OWN_IPAM
 from domain.linux.mac import parse_mac
 from domain.workload.annotations import FLOATING_IPS, floating_nats, hardware_address
 from domain.workload.status_file import policy_key, status_file_name
 from usecases.calls.effects import connect_device
 from usecases.pods.network_workload import attachment_of, require_storable
 from usecases.pods.pod_ipam import PodIpam
-from usecases.pods.read_pod import OWN_IPAM, read_pod
+from usecases.pods.read_pod import read_pod
 from usecases.pods.store_endpoint import store_pod_endpoint
 
 TYPE_CHECKING = False

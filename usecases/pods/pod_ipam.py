@@ -8,6 +8,7 @@ Invariant: the plugin gets the configuration as it came but for the members that
 from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
+from domain.cni.plugin_conf import OWN_IPAM
 from domain.cni.result import Result, ResultIp
 from domain.workload.attachment import DEFAULT_ROUTES
 from domain.workload.host_local import HOST_LOCAL, needs_pod_cidrs, pod_routes, text_for_assignment
@@ -15,7 +16,6 @@ from domain.workload.pool_text import with_pools
 from ports.errors import Refused, Unavailable
 from ports.ipam_plugin import IpamCall
 from usecases.calls.effects import ask_ipam
-from usecases.pods.read_pod import OWN_IPAM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

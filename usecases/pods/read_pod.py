@@ -8,6 +8,7 @@ Invariant: reading changes nothing, and every annotation that cannot be honoured
 from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, INVALID_CONFIG, CniError
+from domain.cni.plugin_conf import OWN_IPAM
 from domain.resource import NO_LABELS, Metadata
 from domain.value import Value
 from domain.workload.annotations import (
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from ports.runtime import Runtime
     from usecases.calls.call import Call
 
-OWN_IPAM = "calico-ipam"
 NO_WISHES = PoolWishes()
 NO_ANNOTATIONS: Mapping[str, str] = NO_LABELS
 
