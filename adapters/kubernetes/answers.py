@@ -3,9 +3,9 @@
 Whatever stands between us and the server may answer in its place, so an answer counts only if it speaks Kubernetes:
 a page of HTML with status 404 says nothing about whether an object exists.
 
-Invariant: a `Reply` holds a JSON object that a server of Kubernetes' kind has sent; everything else is a `Fault`. Every
-refusal becomes exactly one error of the datastore port's, and a record that was made again under its old name counts
-as `Missing`: the one that was meant is gone.
+Invariant: a `Reply` holds a JSON object that a server of Kubernetes' kind has sent; everything else is a `NoReply`.
+Every refusal becomes exactly one error of the datastore port's, and a record that was made again under its old name
+counts as `Missing`: the one that was meant is gone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ports.errors import AlreadyExists, Conflict, Missing, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from adapters.kubernetes.transport.seam import Answer
+    from adapters.kubernetes.transport.seam import HttpAnswer
     from domain.json_text import Json
     from ports.errors import PortError
 
@@ -62,7 +62,7 @@ class Reply(Value):
         return [(_text(one, "reason"), _text(one, "field")) for one in found if isinstance(one, dict)]
 
 
-class Fault(Value):
+class NoReply(Value):
     """No answer, or one that settles nothing.
 
     `harmless`: the request has certainly not been carried out. `final`: another try changes nothing. `after`: how
@@ -77,21 +77,21 @@ class Fault(Value):
     cause: Exception | None = None
 
 
-def read_answer(answer: Answer) -> Reply | Fault:
+def read_answer(answer: HttpAnswer) -> Reply | NoReply:
     """`refused` faults are those of credentials."""
     status = answer.status
     body = _object(answer.body)
     if status in (UNAUTHORIZED, FORBIDDEN):
-        return Fault(_shown(status, body), harmless=True, final=status == FORBIDDEN, refused=True)
+        return NoReply(_shown(status, body), harmless=True, final=status == FORBIDDEN, refused=True)
     if status in _PASSING:
-        return Fault(_shown(status, body), harmless=status == _BUSY, after=_retry_after(answer))
+        return NoReply(_shown(status, body), harmless=status == _BUSY, after=_retry_after(answer))
     if status == NOT_FOUND and body is None and answer.body.strip() == _NO_SUCH_PATH:
         body = _NO_SUCH_RESOURCE
     if body is None:
-        return Fault(f"the answer ({_described(answer)}) is not that of a Kubernetes API server", final=True)
+        return NoReply(f"the answer ({_described(answer)}) is not that of a Kubernetes API server", final=True)
     if 200 <= status < 300 or (400 <= status < 500 and body.get("kind") == "Status"):
         return Reply(status, body, len(answer.body))
-    return Fault(_shown(status, body), final=True)
+    return NoReply(_shown(status, body), final=True)
 
 
 def _object(body: bytes | bytearray) -> dict[str, Json] | None:
@@ -112,13 +112,13 @@ def _shown(status: int, body: dict[str, Json] | None) -> str:
     return message or f"the server answered {status}"
 
 
-def _described(answer: Answer) -> str:
+def _described(answer: HttpAnswer) -> str:
     """Its status, and what keeps it from being read."""
     coding = answer.headers.get("content-encoding", "")
     return f"{answer.status}, compressed though nobody asked for that" if coding else str(answer.status)
 
 
-def _retry_after(answer: Answer) -> float:
+def _retry_after(answer: HttpAnswer) -> float:
     """Whole seconds; the other form, a date, is not used by Kubernetes."""
     text = answer.headers.get("retry-after", "")
     return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0.0

@@ -13,16 +13,16 @@ either about its only try or says that it was carried out.
 
 from __future__ import annotations
 
-from adapters.kubernetes.answers import CONFLICT, GONE, INVALID, Fault, Reply, read_answer
+from adapters.kubernetes.answers import CONFLICT, GONE, INVALID, NoReply, Reply, read_answer
 from adapters.kubernetes.paths import stranger
-from adapters.kubernetes.transport.seam import TransportError
+from adapters.kubernetes.transport.seam import ApiTransportError
 from ports.errors import Expired, PortError, Unauthorized, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapters.kubernetes.transport.seam import Request, Transport
+    from adapters.kubernetes.transport.seam import ApiTransport, HttpRequest
     from ports.clock import Clock
     from ports.deadline import Deadline
 
@@ -50,15 +50,15 @@ class Api:
     listens there; a plugin tries again, since its next call may be a minute away.
     """
 
-    def __init__(self, transport: Transport, clock: Clock, *, hasty: bool = False) -> None:
+    def __init__(self, transport: ApiTransport, clock: Clock, *, hasty: bool = False) -> None:
         self.where = f"Kubernetes API server {transport.server}"
         self._transport = transport
         self._clock = clock
         self._pauses, self._reached = PAUSES, False
         self._hasty = hasty
-        self._seen: dict[Request, tuple[float, Reply]] = {}
+        self._seen: dict[HttpRequest, tuple[float, Reply]] = {}
 
-    def read(self, requests: Sequence[Request], deadline: Deadline) -> list[Reply]:
+    def read(self, requests: Sequence[HttpRequest], deadline: Deadline) -> list[Reply]:
         """A reply to each, in order; equal requests are sent once, those that need sending all at once.
 
         `Unavailable`, `Expired` or `Unauthorized` if any has none.
@@ -73,11 +73,11 @@ class Api:
                 self._seen[request] = (until, reply)
         return [replies[request] for request in requests]
 
-    def write(self, request: Request, deadline: Deadline) -> Reply:
+    def write(self, request: HttpRequest, deadline: Deadline) -> Reply:
         """What became of it; `Unavailable` when that is not known."""
         self._forget(request)
         tries = _Tries(self._clock, deadline, self._pauses)
-        replies: dict[Request, Reply] = {}
+        replies: dict[HttpRequest, Reply] = {}
         self._settle([request], replies, tries)
         reply = replies[request]
         if tries.doubt is not None and not reply.ok:
@@ -88,11 +88,11 @@ class Api:
         """Safe to repeat."""
         self._transport.close()
 
-    def _forget(self, request: Request) -> None:
+    def _forget(self, request: HttpRequest) -> None:
         path = request.path.removesuffix("/status")
         self._seen = {one: seen for one, seen in self._seen.items() if one.path != path}
 
-    def _settle(self, requests: list[Request], replies: dict[Request, Reply], tries: _Tries) -> None:
+    def _settle(self, requests: list[HttpRequest], replies: dict[HttpRequest, Reply], tries: _Tries) -> None:
         """Ask until `replies` has one to every request."""
         while True:
             left = [request for request in requests if request not in replies]
@@ -106,25 +106,25 @@ class Api:
             else:
                 self._wait(fault, tries)
 
-    def _ask(self, requests: list[Request], replies: dict[Request, Reply], tries: _Tries) -> Fault | None:
+    def _ask(self, requests: list[HttpRequest], replies: dict[HttpRequest, Reply], tries: _Tries) -> NoReply | None:
         """Send them once; the fault that decides about going on, if there was any."""
         try:
             answers = self._transport.send(requests, tries.seconds(self.where))
-        except TransportError as error:
-            return Fault(str(error), error.harmless, final=error.final, cause=error)
+        except ApiTransportError as error:
+            return NoReply(str(error), error.harmless, final=error.final, cause=error)
         self._pauses, self._reached = PAUSES, True
-        faults: list[Fault] = []
+        faults: list[NoReply] = []
         for request, answer in zip(requests, answers):
             outcome = read_answer(answer)
             if isinstance(outcome, Reply) and (wrong := _nonsense(request, outcome)):
-                outcome = Fault(f"the server answers with {wrong}", final=True)
+                outcome = NoReply(f"the server answers with {wrong}", final=True)
             if isinstance(outcome, Reply):
                 replies[request] = outcome
             else:
                 faults.append(outcome)
         return max(faults, key=lambda fault: (fault.final, fault.refused, fault.after), default=None)
 
-    def _renew(self, fault: Fault, tries: _Tries) -> None:
+    def _renew(self, fault: NoReply, tries: _Tries) -> None:
         """Credentials get replaced while we run: read them again, once, before giving up.
 
         A server that has just started refuses everybody until it knows its roles and accounts.
@@ -134,7 +134,7 @@ class Api:
         text = fault.text if fault.final else f"{fault.text} ({self._transport.credentials})"
         try:
             renewed = not (fault.final or tries.renewed) and self._transport.renew()
-        except (TransportError, PortError) as error:
+        except (ApiTransportError, PortError) as error:
             raise Unauthorized(f"{self.where}: {text}: {error}") from error
         tries.renewed = tries.renewed or not fault.final
         if renewed:
@@ -143,7 +143,7 @@ class Api:
             raise Unauthorized(f"{self.where}: {text}")
         self._wait(fault.replace(text=text, final=False), tries)
 
-    def _wait(self, fault: Fault, tries: _Tries) -> None:
+    def _wait(self, fault: NoReply, tries: _Tries) -> None:
         """Sleep before another try; `Unavailable` or `Expired` if there is to be none."""
         text = fault.text if self._transport.server in fault.text else f"{self.where}: {fault.text}"
         if tries.expired():
@@ -169,7 +169,7 @@ class _Tries:
         self._pauses = list(pauses)
         self._longest = longest
         self.renewed = False
-        self.doubt: Fault | None = None
+        self.doubt: NoReply | None = None
         self.shaken = False
 
     def seconds(self, where: str) -> float:
@@ -182,7 +182,7 @@ class _Tries:
     def expired(self) -> bool:
         return self._deadline.passed(self._clock.monotonic())
 
-    def next_pause(self, fault: Fault) -> float | None:
+    def next_pause(self, fault: NoReply) -> float | None:
         """None when tried often enough, or when the deadline would pass meanwhile."""
         if not fault.harmless:
             self.doubt = fault
@@ -193,7 +193,7 @@ class _Tries:
         return pause
 
 
-def _nonsense(request: Request, reply: Reply) -> str:
+def _nonsense(request: HttpRequest, reply: Reply) -> str:
     """What is wrong with a reply to that request; "" if nothing is."""
     if reply.ok:
         return stranger(request, reply.object)
@@ -201,7 +201,7 @@ def _nonsense(request: Request, reply: Reply) -> str:
     return f"{reply.status} to a read ({reply.message})" if request.method == "GET" and reply.status in refusals else ""
 
 
-def _worth_remembering(request: Request) -> bool:
+def _worth_remembering(request: HttpRequest) -> bool:
     """A pod or a namespace by name."""
     parts = request.path.split("/")
     if request.method != "GET" or parts[1:4] != ["api", "v1", "namespaces"]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from adapters.kubernetes.answers import CONFLICT, NOT_FOUND, refusal
 from adapters.kubernetes.api import Forbidden
 from adapters.kubernetes.objects import Family, all_of, one, read_objects
-from adapters.kubernetes.transport.seam import Request
+from adapters.kubernetes.transport.seam import HttpRequest
 from adapters.records.custom_names import V1, V3
 from adapters.records.custom_resources import (
     UNLABELLED,
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from ports.datastore import Need, Revision, Stored
     from ports.deadline import Deadline
 
-DISCOVERY = Request("GET", "/apis")
+DISCOVERY = HttpRequest("GET", "/apis")
 
 
 class Groups:
@@ -104,7 +104,7 @@ class CustomObjects(Family):
         self._clock = clock
         self.left_out: tuple[BadText, ...] = ()
 
-    def requests(self, need: Need[Any], deadline: Deadline) -> tuple[Request, ...]:
+    def requests(self, need: Need[Any], deadline: Deadline) -> tuple[HttpRequest, ...]:
         group = self._groups.choose(deadline)
         if isinstance(need, Key):
             return (one(object_path(need, group)),)
@@ -123,7 +123,7 @@ class CustomObjects(Family):
         group = self._groups.choose(deadline)
         object_path(key, group)  # BadRecord for a name that no object can have
         body = encode_object(key, self._born(record), group).encode()
-        request = Request("POST", collection_path(key, group), body=body)
+        request = HttpRequest("POST", collection_path(key, group), body=body)
         for _ in range(_TRIES):
             reply = self._api.write(request, deadline)
             if reply.ok:
@@ -136,7 +136,7 @@ class CustomObjects(Family):
     def update(self, key: Key[Any], record: Any, replaces: Revision, deadline: Deadline) -> Stored[Any]:
         group = self._groups.choose(deadline)
         body = encode_object(key, record, group, _version(key, replaces)).encode()
-        reply = self._api.write(Request("PUT", object_path(key, group), body=body), deadline)
+        reply = self._api.write(HttpRequest("PUT", object_path(key, group), body=body), deadline)
         if not reply.ok:
             raise refusal(reply, key)
         return self._written(key, reply, group)
@@ -232,11 +232,11 @@ class CustomObjects(Family):
             raise refusal(reply, key)
         return reply.status != CONFLICT
 
-    def _deletion(self, key: Key[Any], conditions: dict[str, Json], deadline: Deadline) -> Request:
+    def _deletion(self, key: Key[Any], conditions: dict[str, Json], deadline: Deadline) -> HttpRequest:
         options: dict[str, Json] = {"kind": "DeleteOptions", "apiVersion": "v1"}
         if conditions:
             options["preconditions"] = conditions
-        return Request("DELETE", object_path(key, self._groups.choose(deadline)), body=dumps(options).encode())
+        return HttpRequest("DELETE", object_path(key, self._groups.choose(deadline)), body=dumps(options).encode())
 
     def _born(self, record: Any) -> Any:
         """A resource gets the creation time that it lacks; its uid is the server's to give."""

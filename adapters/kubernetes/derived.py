@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from adapters.kubernetes.api import Api
     from adapters.kubernetes.objects import Found, Object
-    from adapters.kubernetes.transport.seam import Request
+    from adapters.kubernetes.transport.seam import HttpRequest
     from domain.cluster import Node
     from ports.datastore import Need, Revision
     from ports.deadline import Deadline
@@ -40,7 +40,7 @@ _DEFAULT_ALLOW = Stored(_DEFAULT_ALLOW_KEY, DEFAULT_ALLOW, "1")
 
 
 class KubernetesNodes(Family):
-    def requests(self, need: Need[Any], deadline: Deadline) -> tuple[Request, ...]:  # noqa: ARG002 - asks nobody first
+    def requests(self, need: Need[Any], deadline: Deadline) -> tuple[HttpRequest, ...]:  # noqa: ARG002 - asks nobody first
         return (one(node_path(need.name)) if isinstance(need, NodeKey) else all_of(NODES),)
 
     def answer(self, need: Need[Any], found: list[Found], deadline: Deadline) -> Any:  # noqa: ARG002 - has all it needs
@@ -65,7 +65,7 @@ class KubernetesNodes(Family):
 class DerivedProfiles(Family):
     """One per namespace (`kns.`) and service account (`ksa.`), and the one that allows everything."""
 
-    def requests(self, need: Need[Any], deadline: Deadline) -> tuple[Request, ...]:  # noqa: ARG002 - asks nobody first
+    def requests(self, need: Need[Any], deadline: Deadline) -> tuple[HttpRequest, ...]:  # noqa: ARG002 - asks nobody first
         if not isinstance(need, ProfileKey):
             return (all_of(NAMESPACES), all_of(SERVICE_ACCOUNTS))
         if need == _DEFAULT_ALLOW_KEY:

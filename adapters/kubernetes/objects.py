@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 
 from adapters.kubernetes.answers import GONE, NOT_FOUND
 from adapters.kubernetes.transport.http11 import MOST
-from adapters.kubernetes.transport.seam import Request
+from adapters.kubernetes.transport.seam import HttpRequest
 from ports.errors import Refused, Unavailable
 
 TYPE_CHECKING = False
@@ -38,12 +38,12 @@ _ONE_FOR_EACH_POD, _MANY = ("/pods", "/ipamhandles"), 8  # times the octets of o
 _ANY_AGE = ("resourceVersion", "0")
 
 
-def one(path: str) -> Request:
+def one(path: str) -> HttpRequest:
     """Asks for an object: answered with it, or None."""
-    return Request("GET", path)
+    return HttpRequest("GET", path)
 
 
-def all_of(path: str, labels: str = "", *, may_lag: bool = False) -> Request:
+def all_of(path: str, labels: str = "", *, may_lag: bool = False) -> HttpRequest:
     """Asks for the objects of a collection that have the labels: answered with a list, in the order of names.
 
     A collection that the server does not have is empty. `may_lag`: what the server remembers will do. To be up to date
@@ -55,10 +55,10 @@ def all_of(path: str, labels: str = "", *, may_lag: bool = False) -> Request:
         query.insert(0, ("labelSelector", labels))
     if may_lag:
         query.append(_ANY_AGE)
-    return Request("GET", path, tuple(query))
+    return HttpRequest("GET", path, tuple(query))
 
 
-def read_objects(api: Api, requests: Sequence[Request], deadline: Deadline) -> list[Found]:
+def read_objects(api: Api, requests: Sequence[HttpRequest], deadline: Deadline) -> list[Found]:
     """What each asks for, in order. `Refused` if the server does not understand one; else as `Api.read`."""
     searches = {request: _Collection(request, api.where) if request.query else _Single(request) for request in requests}
     while going := [search for search in searches.values() if search.next is not None]:
@@ -71,8 +71,8 @@ def read_objects(api: Api, requests: Sequence[Request], deadline: Deadline) -> l
 class _Single:
     """`next` is what to send now, None when `found` is complete."""
 
-    def __init__(self, request: Request) -> None:
-        self.next: Request | None = request
+    def __init__(self, request: HttpRequest) -> None:
+        self.next: HttpRequest | None = request
         self.found: Found = None
 
     def take(self, reply: Reply) -> None:
@@ -84,7 +84,7 @@ class _Single:
 
 
 class _Collection(_Single):
-    def __init__(self, request: Request, where: str) -> None:
+    def __init__(self, request: HttpRequest, where: str) -> None:
         super().__init__(request)
         self._where = where
         self._first = request
@@ -135,7 +135,7 @@ class Family(ABC):
     """What it does not define itself is not supported for its records."""
 
     @abstractmethod
-    def requests(self, need: Need[Any], deadline: Deadline) -> tuple[Request, ...]:
+    def requests(self, need: Need[Any], deadline: Deadline) -> tuple[HttpRequest, ...]:
         """What to read; nothing if the answer needs no object."""
 
     @abstractmethod

@@ -15,7 +15,7 @@ from adapters.records.members import BadRecord
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from adapters.kubernetes.transport.seam import Request
+    from adapters.kubernetes.transport.seam import HttpRequest
     from domain.json_text import Json
 
 _CORE = "/api/v1"
@@ -55,7 +55,7 @@ _DELETED = "Status"
 _LONGEST_NAME = 100  # characters of a stranger's name that are shown
 
 
-def stranger(request: Request, found: dict[str, Json]) -> str:
+def stranger(request: HttpRequest, found: dict[str, Json]) -> str:
     """What is wrong with the object that answers a request; "" if nothing is."""
     parts = request.path.split("/")[1:]
     place = 2 if parts[0] == "api" else 3

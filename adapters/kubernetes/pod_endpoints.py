@@ -14,7 +14,7 @@ from __future__ import annotations
 from adapters.kubernetes.answers import refusal
 from adapters.kubernetes.objects import Family, all_of, one, read_objects
 from adapters.kubernetes.paths import PODS, namespace_path, pod_path
-from adapters.kubernetes.transport.seam import STRATEGIC_MERGE_PATCH, Request
+from adapters.kubernetes.transport.seam import STRATEGIC_MERGE_PATCH, HttpRequest
 from adapters.records.kubernetes_objects import (
     POD_IP,
     POD_IPS,
@@ -52,7 +52,7 @@ class PodEndpoints(Family):
         self._api = api
         self._host_prefix = host_prefix
 
-    def requests(self, need: Need[Any], deadline: Deadline) -> tuple[Request, ...]:  # noqa: ARG002 - asks nobody first
+    def requests(self, need: Need[Any], deadline: Deadline) -> tuple[HttpRequest, ...]:  # noqa: ARG002 - asks nobody first
         if isinstance(need, WorkloadEndpointKey):
             pod = _pod_name(need.name)
             return (one(pod_path(need.namespace, pod)),) if pod else ()
@@ -152,7 +152,7 @@ class PodEndpoints(Family):
             raise Missing(key, _MALFORMED)
         path = f"{pod_path(key.namespace, pod)}/status"
         return self._api.write(
-            Request("PATCH", path, body=patch.encode(), content_type=STRATEGIC_MERGE_PATCH), deadline
+            HttpRequest("PATCH", path, body=patch.encode(), content_type=STRATEGIC_MERGE_PATCH), deadline
         )
 
 

@@ -80,21 +80,21 @@ class ObjectKey(Key["Any"]):
         return f"{self.kind}({self.name})"
 
 
-class Place(Value):
+class CustomKind(Value):
     """`kind` and `plural` of a custom resource in one of the groups."""
 
     kind: str
     plural: str
 
 
-def place_of(need: Need[Any] | type, group: str) -> Place:
+def place_of(need: Need[Any] | type, group: str) -> CustomKind:
     """Where the records of a key or listing (or of their type) are. LookupError if they are no custom resources."""
     wanted = need if isinstance(need, type) else type(need)
     if wanted in _CONFIG_TYPES:
-        return Place(*_CONFIG[group == V3])
+        return CustomKind(*_CONFIG[group == V3])
     if wanted not in _KINDS:
         raise LookupError(f"{wanted.__name__} names no custom resource")
-    return Place(*_KINDS[wanted])
+    return CustomKind(*_KINDS[wanted])
 
 
 def block_name(cidr: Cidr) -> str:

@@ -34,7 +34,7 @@ from adapters.records.ipam import (
     read_ipam_configuration,
     settings_members,
 )
-from adapters.records.members import BadRecord, Fault, Members, object_text
+from adapters.records.members import BadMember, BadRecord, Members, object_text
 from adapters.records.resources import (
     cluster_information_spec,
     pool_spec,
@@ -184,7 +184,7 @@ def _cidr_of(spec: dict[str, Json]) -> Cidr:
 def _required(spec: dict[str, Json], name: str) -> str:
     text = spec.get(name)
     if not isinstance(text, str) or not text:
-        raise Fault(f"spec.{name} must be a string that is not empty")
+        raise BadMember(f"spec.{name} must be a string that is not empty")
     return text
 
 
@@ -286,17 +286,17 @@ def _describes(found: Key[Any]) -> str:
 
 
 def _found_key(kind: str, name: str, value: Json, wanted: Key[Any] | None) -> Key[Any]:
-    """Fault when the object is not what its name says, or not what was asked for."""
+    """BadMember when the object is not what its name says, or not what was asked for."""
     if kind not in _KEYS:
-        raise Fault(f"kind {kind!r} is none of ours")
+        raise BadMember(f"kind {kind!r} is none of ours")
     spec = value.get("spec") if isinstance(value, dict) else None
     found = _KEYS[kind](name, spec if isinstance(spec, dict) else {})
     if object_name(found) != name.lower():
-        raise Fault(f"its name is {name!r}, but {_describes(found)}")
+        raise BadMember(f"its name is {name!r}, but {_describes(found)}")
     if isinstance(wanted, AllocationConfigKey) and isinstance(found, IPAMConfigurationKey):
         return wanted
     if wanted is not None and found != wanted:
-        raise Fault(_describes(found))
+        raise BadMember(_describes(found))
     return found
 
 

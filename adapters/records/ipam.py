@@ -13,7 +13,7 @@ read, never written. A handle's blocks are written under their canonical CIDR, i
 
 from __future__ import annotations
 
-from adapters.records.members import Fault, Members, expect, labels_text, object_text
+from adapters.records.members import BadMember, Members, expect, labels_text, object_text
 from adapters.records.resources import encode_resource, open_resource
 from domain.ipam.address import Cidr
 from domain.ipam.block import Affinity, Attribute, Block, Handle
@@ -110,9 +110,9 @@ def read_affinity(members: Members) -> Affinity:
     """The affinity that a record's members describe."""
     deleted = members.take("deleted")
     if isinstance(deleted, (dict, list, int, float)) and not isinstance(deleted, bool):
-        raise Fault("deleted must be a boolean")
+        raise BadMember("deleted must be a boolean")
     if deleted not in _DELETED:
-        raise Fault(f"deleted must be a boolean, not {dumps(deleted)}")
+        raise BadMember(f"deleted must be a boolean, not {dumps(deleted)}")
     return Affinity(members.text("state"), _DELETED[deleted], members.rest())
 
 
@@ -137,7 +137,7 @@ def read_handle(members: Members) -> Handle:
     blocks: dict[Cidr, int] = {}
     found = members.take("block")
     if not isinstance(found, (dict, type(None))):
-        raise Fault("block must be an object")
+        raise BadMember("block must be an object")
     for cidr, count in (found or {}).items():
         expect(count, int, f"block.{cidr}")
         blocks[Cidr.parse_lenient(cidr).network] = count  # type: ignore[assignment]  # `expect` checked the type
@@ -213,10 +213,10 @@ def _decode_sequences(members: Members) -> dict[int, int]:
     if value is None:
         return found
     if not isinstance(value, dict):
-        raise Fault("sequenceNumberForAllocation must be an object")
+        raise BadMember("sequenceNumberForAllocation must be an object")
     for ordinal, sequence in value.items():
         if not (ordinal.isascii() and ordinal.isdigit()):
-            raise Fault(f"sequenceNumberForAllocation has the key {ordinal!r}, which is no ordinal")
+            raise BadMember(f"sequenceNumberForAllocation has the key {ordinal!r}, which is no ordinal")
         expect(sequence, int, f"sequenceNumberForAllocation.{ordinal}")
         found[int(ordinal)] = sequence  # type: ignore[assignment]  # `expect` has just said that it is an int
     return found
@@ -224,12 +224,12 @@ def _decode_sequences(members: Members) -> dict[int, int]:
 
 def _allocations(items: list[Json], size: int, attributes: int) -> tuple[int | None, ...]:
     if len(items) != size:
-        raise Fault(f"allocations has {len(items)} entries in a block of {size}")
+        raise BadMember(f"allocations has {len(items)} entries in a block of {size}")
     for ordinal, index in enumerate(items):
         if index is not None:
             expect(index, int, f"allocations[{ordinal}]")
             if not 0 <= index < attributes:  # type: ignore[operator]  # `expect` has just said that it is an int
-                raise Fault(f"allocations[{ordinal}] is {index}, but there are {attributes} attributes")
+                raise BadMember(f"allocations[{ordinal}] is {index}, but there are {attributes} attributes")
     return tuple(items)  # type: ignore[arg-type]  # the loop has just checked every item
 
 
@@ -237,13 +237,13 @@ def _unallocated(items: list[Json], allocations: tuple[int | None, ...]) -> tupl
     seen: set[int] = set()
     for ordinal in items:
         if type(ordinal) is not int:
-            raise Fault(f"unallocated lists {dumps(ordinal)}, which is no ordinal")
+            raise BadMember(f"unallocated lists {dumps(ordinal)}, which is no ordinal")
         if not 0 <= ordinal < len(allocations):
-            raise Fault(f"unallocated lists ordinal {ordinal} outside of the block")
+            raise BadMember(f"unallocated lists ordinal {ordinal} outside of the block")
         if allocations[ordinal] is not None:
-            raise Fault(f"unallocated lists ordinal {ordinal}, which is in use")
+            raise BadMember(f"unallocated lists ordinal {ordinal}, which is in use")
         if ordinal in seen:
-            raise Fault(f"unallocated lists ordinal {ordinal} twice")
+            raise BadMember(f"unallocated lists ordinal {ordinal} twice")
         seen.add(ordinal)
     return tuple(items)  # type: ignore[arg-type]  # the loop has just checked every item
 

@@ -49,7 +49,7 @@ class BadName(BadRecord):
 _KINDS: dict[type, str] = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", int: "a number"}
 
 
-class Fault(ValueError):
+class BadMember(ValueError):
     """What is wrong with a record, without saying which record."""
 
 
@@ -58,9 +58,9 @@ def _kind(value: Json) -> str:
 
 
 def expect(value: Json, wanted: type, where: str) -> None:
-    """Fault unless the value has exactly that type (a boolean is no number)."""
+    """BadMember unless the value has exactly that type (a boolean is no number)."""
     if type(value) is not wanted:
-        raise Fault(f"{where} must be {_KINDS[wanted]}, not {_kind(value)}")
+        raise BadMember(f"{where} must be {_KINDS[wanted]}, not {_kind(value)}")
 
 
 class Members:
@@ -70,19 +70,19 @@ class Members:
 
     def __init__(self, value: Json, where: str = "") -> None:
         if not isinstance(value, dict):
-            raise Fault(f"{where or 'the record'} must be an object, not {_kind(value)}")
+            raise BadMember(f"{where or 'the record'} must be an object, not {_kind(value)}")
         self._left = dict(value)
         self._where = f"{where}." if where else ""
 
     @classmethod
     def of_text(cls, text: str, where: str = "") -> Members:
-        """JsonError (a ValueError) when the text is not JSON, Fault when it is not an object or `where` is named."""
+        """JsonError (a ValueError) when the text is not JSON; BadMember when it is no object or `where` is named."""
         try:
             return cls(parse(text), where)
         except JsonError as error:
             if not where:
                 raise
-            raise Fault(f"{where} is no JSON: {error}") from None
+            raise BadMember(f"{where} is no JSON: {error}") from None
 
     def path(self, name: str) -> str:
         return self._where + name
@@ -106,7 +106,7 @@ class Members:
         value = self._left.pop(name, None)
         if value is None or isinstance(value, str):
             return value
-        raise Fault(f"{self._where}{name} must be a string, not {_kind(value)}")
+        raise BadMember(f"{self._where}{name} must be a string, not {_kind(value)}")
 
     def optional_time(self, name: str) -> str | None:
         """An RFC 3339 text as it stands, so that it is written back unchanged."""
@@ -115,7 +115,7 @@ class Members:
             if value is not None:
                 parse_rfc3339(value)
         except ValueError as error:
-            raise Fault(f"{self._where}{name} is {error}") from None
+            raise BadMember(f"{self._where}{name} is {error}") from None
         return value
 
     def spare(self, name: str, read: Callable[[str], T], default: T) -> T:
@@ -123,7 +123,7 @@ class Members:
         value = self._left.get(name)
         try:
             return read(name)
-        except Fault:
+        except BadMember:
             self._left[name] = value
             return default
 
@@ -141,7 +141,7 @@ class Members:
         value = self._left.pop(name, None)
         if value is None or isinstance(value, bool):
             return value
-        raise Fault(f"{self._where}{name} must be a boolean, not {_kind(value)}")
+        raise BadMember(f"{self._where}{name} must be a boolean, not {_kind(value)}")
 
     def items(self, name: str) -> list[Json]:
         """A list; empty when absent."""
@@ -150,7 +150,7 @@ class Members:
             return []
         if isinstance(value, list):
             return value
-        raise Fault(f"{self._where}{name} must be a list, not {_kind(value)}")
+        raise BadMember(f"{self._where}{name} must be a list, not {_kind(value)}")
 
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of strings."""
@@ -182,10 +182,10 @@ class Members:
         if value is None:
             return None
         if not isinstance(value, dict):
-            raise Fault(f"{self._where}{name} must be an object, not {_kind(value)}")
+            raise BadMember(f"{self._where}{name} must be an object, not {_kind(value)}")
         for key, item in value.items():
             if type(item) is not str:
-                raise Fault(f"{self._where}{name}.{key} must be a string, not {_kind(item)}")
+                raise BadMember(f"{self._where}{name}.{key} must be a string, not {_kind(item)}")
         return value  # type: ignore[return-value]  # the loop has just checked every value
 
     def json(self, name: str, default: str) -> str:

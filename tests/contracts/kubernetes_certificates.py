@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from adapters.kubernetes.credentials.server import parse_server
-from adapters.kubernetes.credentials.settings import Tls
-from adapters.kubernetes.transport.seam import Request, Untrusted
+from adapters.kubernetes.credentials.settings import ApiTls
+from adapters.kubernetes.transport.seam import ApiUntrusted, HttpRequest
 from contracts.kubernetes_transport import GET, Opening, echoed, failure, took
 from services.etcd import Authority
 from services.http_proxy import HttpProxy
@@ -43,7 +43,7 @@ class CertificatesContract(Opening):
     @pytest.fixture(scope="class")
     @classmethod
     def ca(cls, authority):
-        return Tls(authority.ca.read_bytes())
+        return ApiTls(authority.ca.read_bytes())
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -59,7 +59,7 @@ class CertificatesContract(Opening):
         with HttpStub(served) as stub:
             transport = connect(stub.url, tls=ca)
             for _ in range(3):
-                answers = transport.send([GET, Request("GET", "/chunked"), Request("GET", "/big/1000000")], 10)
+                answers = transport.send([GET, HttpRequest("GET", "/chunked"), HttpRequest("GET", "/big/1000000")], 10)
             assert len(answers[2].body) == 1_000_000
             assert stub.connections == 1
 
@@ -76,14 +76,14 @@ class CertificatesContract(Opening):
             served.minimum_version = served.maximum_version = ssl.TLSVersion.TLSv1_1
         with HttpStub(served) as stub:
             error = failure(lambda: connect(stub.url, tls=ca).send([GET], 5))
-        assert isinstance(error, Untrusted)
+        assert isinstance(error, ApiUntrusted)
         assert "no agreement on a version" in str(error)
 
     def test_a_wrong_authority_is_refused(self, connect, served, other):
         with HttpStub(served) as stub:
-            for tls in (Tls(other.ca.read_bytes()), Tls()):
+            for tls in (ApiTls(other.ca.read_bytes()), ApiTls()):
                 error = took(0, 2, lambda tls=tls: connect(stub.url, tls=tls).send([GET], 10))
-                assert isinstance(error, Untrusted)
+                assert isinstance(error, ApiUntrusted)
                 assert "certificate problem: the server's certificate is not signed by the given authority" in str(
                     error
                 )
@@ -94,40 +94,40 @@ class CertificatesContract(Opening):
         """A name in the certificate that looks like the address is not the address, nor does its common name count."""
         with HttpStub(context(authority.issue("127.0.0.1", hosts))) as stub:
             error = failure(lambda: connect(stub.url, tls=ca).send([GET], 5))
-            assert isinstance(error, Untrusted)
+            assert isinstance(error, ApiUntrusted)
             assert "certificate problem: the server's certificate is not for this host name" in str(error)
             assert stub.asked == []
 
     def test_a_common_name_is_not_a_host_name(self, connect, authority, ca):
         with HttpStub(context(authority.issue("localhost"))) as stub:
             error = failure(lambda: connect(stub.url_for("localhost"), tls=ca).send([GET], 5))
-            assert isinstance(error, Untrusted)
+            assert isinstance(error, ApiUntrusted)
             assert "certificate problem: the server's certificate is not for this host name" in str(error)
 
     @pytest.mark.parametrize(("start", "days", "said"), [(-10, 5, "has expired"), (5, 10, "is not valid yet")])
     def test_a_certificate_out_of_its_time_is_refused(self, connect, tmp_path, start, days, said):
         pair = dated(tmp_path, start, days)
         with HttpStub(context(pair)) as stub:
-            error = failure(lambda: connect(stub.url, tls=Tls(pair[0].read_bytes())).send([GET], 5))
-            assert isinstance(error, Untrusted)
+            error = failure(lambda: connect(stub.url, tls=ApiTls(pair[0].read_bytes())).send([GET], 5))
+            assert isinstance(error, ApiUntrusted)
             assert f"certificate problem: the server's certificate {said}" in str(error)
 
     def test_a_servers_own_certificate_may_be_the_authority(self, connect, authority):
         """As the original takes it."""
         cert, key = authority.issue("lone", "IP:127.0.0.1")
         with HttpStub(context((cert, key))) as stub:
-            connect(stub.url, tls=Tls(cert.read_bytes())).send([GET], 5)
+            connect(stub.url, tls=ApiTls(cert.read_bytes())).send([GET], 5)
 
     @pytest.mark.filterwarnings("ignore:Unverified HTTPS request")  # tests make errors of warnings that are off
     def test_verification_can_be_switched_off(self, connect, authority):
         with HttpStub(context(authority.issue("elsewhere", "DNS:elsewhere.example"))) as stub:
-            connect(stub.url, tls=Tls(insecure=True)).send([GET], 5)
+            connect(stub.url, tls=ApiTls(insecure=True)).send([GET], 5)
 
     def test_the_name_that_the_certificate_is_for_can_be_given(self, connect, authority, ca):
         with HttpStub(context(authority.issue("elsewhere", "DNS:elsewhere.example"))) as stub:
             connect(stub.url, tls=ca.replace(server_name="elsewhere.example")).send([GET], 5)
             error = failure(lambda: connect(stub.url, tls=ca.replace(server_name="else.example")).send([GET], 5))
-            assert isinstance(error, Untrusted)
+            assert isinstance(error, ApiUntrusted)
 
     @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
     def test_a_client_certificate_is_shown(self, connect, authority, mine, version):
@@ -141,14 +141,14 @@ class CertificatesContract(Opening):
         with HttpStub(mutual(authority, version)) as stub:
             for refused in (ca.replace(cert=cert, key=key), ca):
                 error = failure(lambda refused=refused: connect(stub.url, tls=refused).send([GET], 5))
-                assert isinstance(error, Untrusted) or (not refused.cert and version == ssl.TLSVersion.TLSv1_2)
+                assert isinstance(error, ApiUntrusted) or (not refused.cert and version == ssl.TLSVersion.TLSv1_2)
             assert stub.asked == []
 
     def test_certificate_and_key_that_do_not_belong_together_are_named(self, connect, served, mine, other):
         _, key = (path.read_bytes() for path in other.issue("client"))
         with HttpStub(served) as stub:
             error = failure(lambda: connect(stub.url, tls=mine.replace(key=key)).send([GET], 5))
-            assert isinstance(error, Untrusted)
+            assert isinstance(error, ApiUntrusted)
             assert "cannot be used together" in str(error)
 
     def test_material_that_is_no_certificate_is_named_and_nobody_asked_for_a_passphrase(
@@ -157,9 +157,9 @@ class CertificatesContract(Opening):
         bad = b"-----BEGIN CERTIFICATE-----\nbm9uc2Vuc2U=\n-----END CERTIFICATE-----\n"
         locked = b"-----BEGIN ENCRYPTED PRIVATE KEY-----\nbm9uc2Vuc2U=\n-----END ENCRYPTED PRIVATE KEY-----\n"
         with HttpStub(served) as stub:
-            for tls in (Tls(bad), mine.replace(cert=bad), mine.replace(key=locked)):
+            for tls in (ApiTls(bad), mine.replace(cert=bad), mine.replace(key=locked)):
                 error = failure(lambda tls=tls: connect(stub.url, tls=tls).send([GET], 5))
-                assert isinstance(error, Untrusted)
+                assert isinstance(error, ApiUntrusted)
                 assert "cannot be used together" in str(error)
 
     def test_a_private_key_is_on_no_disk_and_in_no_descriptor_afterwards(self, connect, authority, mine):
@@ -170,7 +170,7 @@ class CertificatesContract(Opening):
 
     def test_https_where_http_is_spoken_and_the_reverse_end_soon(self, stub, connect, served, ca):
         error = took(0, 2, lambda: connect(stub.url.replace("http:", "https:"), tls=ca).send([GET], 10))
-        assert isinstance(error, Untrusted)
+        assert isinstance(error, ApiUntrusted)
         assert "is http meant instead of https?" in str(error)
         with HttpStub(served) as secure:
             took(0, 2, lambda: connect(secure.url.replace("https:", "http:")).send([GET], 10))
@@ -185,10 +185,10 @@ class CertificatesContract(Opening):
     def test_answers_break_over_tls_as_they_do_without(self, connect, served, ca, way):
         with HttpStub(served) as stub:
             transport = connect(stub.url, tls=ca)
-            error = took(0, 2, lambda: transport.send([Request("PUT", f"/{way}", body=b"{}")], 1.0))
+            error = took(0, 2, lambda: transport.send([HttpRequest("PUT", f"/{way}", body=b"{}")], 1.0))
             assert not error.harmless
             assert error.timed_out is (way == "stalls")
-            assert not isinstance(error, Untrusted)
+            assert not isinstance(error, ApiUntrusted)
             assert echoed(transport.send([GET], 5)[0])
 
     # --- proxies -----------------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ class CertificatesContract(Opening):
             error = failure(
                 lambda: connect("https://elsewhere.example", tls=ca, proxy=parse_server(proxy.url)).send([GET], 5)
             )
-            assert isinstance(error, Untrusted)
+            assert isinstance(error, ApiUntrusted)
             assert "not for this host name" in str(error)
             assert stub.asked == []
 

@@ -15,7 +15,7 @@ import pytest
 
 from adapters.kubernetes.credentials.settings import Settings, read_datastore_settings
 from adapters.kubernetes.transport.open_transport import open_transport
-from adapters.kubernetes.transport.seam import STRATEGIC_MERGE_PATCH, Request, Transport, Untrusted
+from adapters.kubernetes.transport.seam import STRATEGIC_MERGE_PATCH, ApiTransport, ApiUntrusted, HttpRequest
 from contracts.kubernetes_transport import GET, OUTSIDE, failure
 from services.etcd import Authority
 from services.http_proxy import HttpProxy
@@ -27,11 +27,11 @@ class RealServerContract:
     library: bool
 
     @pytest.fixture
-    def connect(self) -> Iterator[Callable[..., Transport]]:
+    def connect(self) -> Iterator[Callable[..., ApiTransport]]:
         """By a kubeconfig."""
         opened = []
 
-        def connect(path: Path) -> Transport:
+        def connect(path: Path) -> ApiTransport:
             def read() -> Settings:
                 return read_datastore_settings(lambda name: str(path) if name == "KUBECONFIG" else "", OUTSIDE)
 
@@ -43,7 +43,7 @@ class RealServerContract:
             one.close()
 
     @pytest.fixture
-    def admin(self, server, connect, tmp_path) -> Transport:
+    def admin(self, server, connect, tmp_path) -> ApiTransport:
         server.cluster.clear()
         return connect(server.kubeconfig(tmp_path / "admin"))
 
@@ -52,7 +52,7 @@ class RealServerContract:
 
         def ask(method: str, name: str = "", body: object = None, kind: str = "application/json") -> tuple[int, dict]:
             octets = b"" if body is None else json.dumps(body).encode()
-            (answer,) = admin.send([Request(method, f"{path}/{name}".rstrip("/"), (), octets, kind)], 10)
+            (answer,) = admin.send([HttpRequest(method, f"{path}/{name}".rstrip("/"), (), octets, kind)], 10)
             return answer.status, json.loads(answer.body)
 
         made = {"metadata": {"name": "one"}, "data": {"a": "ä"}}
@@ -79,7 +79,11 @@ class RealServerContract:
         try:
             path = "/api/v1/namespaces/default/configmaps"
             every, odd = admin.send(
-                [Request("GET", path), Request("GET", path, (("labelSelector", "odd in (1)"), ("limit", "500")))], 20
+                [
+                    HttpRequest("GET", path),
+                    HttpRequest("GET", path, (("labelSelector", "odd in (1)"), ("limit", "500"))),
+                ],
+                20,
             )
         finally:
             for number in range(40):
@@ -92,7 +96,7 @@ class RealServerContract:
 
     def test_many_reads_at_once_are_answered_in_order(self, admin):
         names = ["default", "kube-system", "absent", "kube-public"] * 15
-        answers = admin.send([Request("GET", f"/api/v1/namespaces/{name}") for name in names], 20)
+        answers = admin.send([HttpRequest("GET", f"/api/v1/namespaces/{name}") for name in names], 20)
         for name, answer in zip(names, answers):
             found = json.loads(answer.body)
             assert (found["details"] if name == "absent" else found["metadata"])["name"] == name
@@ -120,7 +124,7 @@ class RealServerContract:
         )
         with quiet:
             (answer,) = transport.send(
-                [Request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body=REVIEW)], 10
+                [HttpRequest("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body=REVIEW)], 10
             )
         assert answer.status == 201, answer
         who = json.loads(answer.body)["status"]["userInfo"]["username"]
@@ -133,7 +137,7 @@ class RealServerContract:
         server.cluster.add_account("gold", "robot")
         path = server.kubeconfig(tmp_path / "config", token=server.sign_token("gold", "robot", seconds=-600))
         transport = connect(path)
-        request = Request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body=REVIEW)
+        request = HttpRequest("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body=REVIEW)
         assert transport.send([request], 10)[0].status == 401
         assert ", expired at 20" in transport.credentials
         assert not transport.renew()
@@ -149,7 +153,7 @@ class RealServerContract:
         named = server.kubeconfig(tmp_path / "named", tls_server_name="elsewhere.example")
         for path in (foreign, named):
             error = failure(lambda path=path: connect(path).send([GET], 10))
-            assert isinstance(error, Untrusted)
+            assert isinstance(error, ApiUntrusted)
         right = server.kubeconfig(tmp_path / "right", tls_server_name="kubernetes.default.svc")
         assert connect(right).send([GET], 10)[0].status == 404
 

@@ -22,18 +22,18 @@ from adapters.kubernetes.credentials.settings import Settings
 from adapters.kubernetes.transport.open_transport import open_transport
 from adapters.kubernetes.transport.seam import (
     STRATEGIC_MERGE_PATCH,
-    Answer,
-    Request,
-    Transport,
-    TransportError,
-    Untrusted,
+    ApiTransport,
+    ApiTransportError,
+    ApiUntrusted,
+    HttpAnswer,
+    HttpRequest,
 )
 from services.http_stub import HttpStub, reply
 from services.tcp_proxy import BlackHole, TcpProxy
 
 PLANTED = "planted-secret-token"
 SECRET = (("Authorization", f"Bearer {PLANTED}"),)
-GET = Request("GET", "/api/v1/namespaces/default/pods/a")
+GET = HttpRequest("GET", "/api/v1/namespaces/default/pods/a")
 
 
 def nothing_runs(program: object, seconds: float) -> tuple[int, bytes]:
@@ -43,9 +43,9 @@ def nothing_runs(program: object, seconds: float) -> tuple[int, bytes]:
 OUTSIDE = Outside({}, time.time_ns, time.sleep, nothing_runs)
 
 
-def failure(action: Callable[[], object]) -> TransportError:
+def failure(action: Callable[[], object]) -> ApiTransportError:
     """The error, in which no secret is."""
-    with pytest.raises(TransportError) as caught:
+    with pytest.raises(ApiTransportError) as caught:
         action()
     error: BaseException | None = caught.value
     while error:
@@ -54,13 +54,13 @@ def failure(action: Callable[[], object]) -> TransportError:
     return caught.value
 
 
-def echoed(answer: Answer) -> dict[str, object]:
+def echoed(answer: HttpAnswer) -> dict[str, object]:
     assert answer.status == 200
     found: dict[str, object] = json.loads(answer.body)
     return found
 
 
-def took(seconds: float, most: float, action: Callable[[], object]) -> TransportError:
+def took(seconds: float, most: float, action: Callable[[], object]) -> ApiTransportError:
     began = time.monotonic()
     error = failure(action)
     assert seconds - 0.1 <= time.monotonic() - began <= most
@@ -76,11 +76,11 @@ class Opening:
             yield stub
 
     @pytest.fixture
-    def connect(self) -> Iterator[Callable[..., Transport]]:
+    def connect(self) -> Iterator[Callable[..., ApiTransport]]:
         """Open, and close after the test. `url` may have a path; others are fields of `Settings`."""
         opened = []
 
-        def connect(url: str, **fields: object) -> Transport:
+        def connect(url: str, **fields: object) -> ApiTransport:
             settings = Settings(parse_server(url), **{"headers": SECRET, **fields})  # type: ignore[arg-type]
             opened.append(open_transport(settings, lambda: settings, OUTSIDE, library=self.library))
             return opened[-1]
@@ -95,7 +95,7 @@ class KubernetesTransportContract(Opening):
 
     def test_a_request_is_sent_as_it_is_meant(self, stub, connect):
         body = b'{"kind":"IPPool","name":"\xc3\xa4"}'
-        request = Request("POST", "/apis/x%2Fy/a:b", (("dryRun", "All"),), body)
+        request = HttpRequest("POST", "/apis/x%2Fy/a:b", (("dryRun", "All"),), body)
         (answer,) = connect(stub.url).send([request], 5)
         assert answer.headers["x-twice"] == "a"
         (asked,) = stub.asked
@@ -108,14 +108,14 @@ class KubernetesTransportContract(Opening):
 
     @pytest.mark.parametrize("method", ["PUT", "PATCH", "POST", "DELETE"])
     def test_every_method_has_its_body_and_its_type(self, stub, connect, method):
-        connect(stub.url).send([Request(method, "/a", body=b"{}", content_type=STRATEGIC_MERGE_PATCH)], 5)
+        connect(stub.url).send([HttpRequest(method, "/a", body=b"{}", content_type=STRATEGIC_MERGE_PATCH)], 5)
         assert (stub.asked[0].method, stub.asked[0].body) == (method, b"{}")
         assert stub.asked[0].headers["content-type"] == STRATEGIC_MERGE_PATCH
 
     def test_a_query_is_encoded_and_keeps_its_order(self, stub, connect):
         query = (("labelSelector", "a/b=c,d in (e)"), ("limit", "500"), ("continue", "x+y&z=%20#ä"))
         stub.answer = lambda asked: reply(200, asked.echo)
-        (answer,) = connect(stub.url).send([Request("GET", "/a", query)], 5)
+        (answer,) = connect(stub.url).send([HttpRequest("GET", "/a", query)], 5)
         assert echoed(answer)["target"] == "/a?labelSelector=a/b=c,d in (e)&limit=500&continue=x+y&z=%20#ä"
 
     def test_the_prefix_of_the_servers_url_comes_before_every_path(self, stub, connect):
@@ -131,7 +131,7 @@ class KubernetesTransportContract(Opening):
 
     @pytest.mark.parametrize("status", [200, 201, 204, 304, 307, 400, 401, 403, 404, 409, 410, 422, 429, 500, 503])
     def test_any_status_is_an_answer_and_nothing_is_sent_twice(self, stub, connect, status):
-        (answer,) = connect(stub.url).send([Request("GET", f"/status/{status}")], 5)
+        (answer,) = connect(stub.url).send([HttpRequest("GET", f"/status/{status}")], 5)
         assert answer.status == status
         assert answer.headers["retry-after"] == "1"
         assert len(stub.asked) == 1
@@ -145,34 +145,36 @@ class KubernetesTransportContract(Opening):
     def test_the_length_of_an_answer_can_be_told_in_every_way(self, stub, connect, way):
         transport = connect(stub.url)
         for number in range(2):
-            (answer,) = transport.send([Request("GET", f"/{way}/{number}")], 5)
+            (answer,) = transport.send([HttpRequest("GET", f"/{way}/{number}")], 5)
             assert echoed(answer)["target"] == f"/{way}/{number}"
 
     def test_an_empty_answer_is_one(self, stub, connect):
         stub.answer = lambda asked: reply(200)
-        assert connect(stub.url).send([GET], 5) == [Answer(200, b"", {"content-length": "0"})]
+        assert connect(stub.url).send([GET], 5) == [HttpAnswer(200, b"", {"content-length": "0"})]
 
     def test_large_answers_and_requests_come_through_whole(self, stub, connect):
         body = bytes(range(256)) * 40_000
         sent: list[bytes] = []
         stub.answer = lambda asked: reply(200, asked.body)
         transport = connect(stub.url)
-        sent += [answer.body for answer in transport.send([Request("PUT", "/a", body=body)] * 2, 30)]
+        sent += [answer.body for answer in transport.send([HttpRequest("PUT", "/a", body=body)] * 2, 30)]
         assert sent == [body, body]
         stub.answer = None
-        assert len(transport.send([Request("GET", "/big/30000000")], 30)[0].body) == 30_000_000
+        assert len(transport.send([HttpRequest("GET", "/big/30000000")], 30)[0].body) == 30_000_000
 
     # --- several requests, one connection ----------------------------------------------------------------------------
 
     def test_answers_are_in_the_order_of_the_requests(self, stub, connect):
-        requests = [Request("GET", f"/{way}/{number}") for number in range(20) for way in ("chunked", "pieces", "x")]
+        requests = [
+            HttpRequest("GET", f"/{way}/{number}") for number in range(20) for way in ("chunked", "pieces", "x")
+        ]
         answers = connect(stub.url).send(requests, 20)
         assert [echoed(answer)["target"] for answer in answers] == [request.path for request in requests]
 
     def test_one_connection_serves_all_calls(self, stub, connect):
         transport = connect(stub.url)
         for path in ("/a", "/chunked", "/status/404", "/status/204", "/status/500", "/continue"):
-            transport.send([Request("GET", path), Request("POST", path, body=b"{}")], 5)
+            transport.send([HttpRequest("GET", path), HttpRequest("POST", path, body=b"{}")], 5)
         assert stub.connections == 1
 
     def test_nothing_is_no_request(self, stub, connect):
@@ -180,7 +182,7 @@ class KubernetesTransportContract(Opening):
         assert stub.connections == 0
 
     def test_a_server_that_closes_after_an_answer_gets_the_rest_on_a_new_connection(self, stub, connect):
-        requests = [Request("GET", f"/{way}") for way in ("a", "then-close", "b", "until-close", "c")]
+        requests = [HttpRequest("GET", f"/{way}") for way in ("a", "then-close", "b", "until-close", "c")]
         answers = connect(stub.url).send(requests, 5)
         assert [echoed(answer)["target"] for answer in answers] == [request.path for request in requests]
         assert len(stub.asked) == 5
@@ -188,26 +190,26 @@ class KubernetesTransportContract(Opening):
 
     def test_a_connection_that_was_closed_meanwhile_is_noticed_before_it_is_used(self, stub, connect):
         transport = connect(stub.url)
-        transport.send([Request("GET", "/closes-silently")], 5)
+        transport.send([HttpRequest("GET", "/closes-silently")], 5)
         deadline = time.monotonic() + 5
         while stub._open and time.monotonic() < deadline:  # until the server has closed
             time.sleep(0.01)
-        transport.send([Request("POST", "/a", body=b"{}")], 5)
+        transport.send([HttpRequest("POST", "/a", body=b"{}")], 5)
         assert (stub.connections, len(stub.asked)) == (2, 2)
 
     def test_octets_that_nobody_asked_for_are_no_answer_to_the_next_request(self, stub, connect):
         stub.answer = lambda asked: reply(200, asked.echo) + reply(200, b"stray")
         transport = connect(stub.url)
         for number in range(3):
-            (answer,) = transport.send([Request("GET", f"/{number}")], 5)
+            (answer,) = transport.send([HttpRequest("GET", f"/{number}")], 5)
             assert echoed(answer)["target"] == f"/{number}"
         assert stub.connections == (1 if self.library else 3)  # the package's has read them with the answer
 
     def test_after_a_failure_the_next_call_begins_anew(self, stub, connect):
         transport = connect(stub.url)
         for bad in ("silence", "stalls", "resets-in-body", "garbage"):
-            failure(lambda bad=bad: transport.send([Request("GET", f"/{bad}")], 0.3))
-            (answer,) = transport.send([Request("GET", f"/after/{bad}")], 5)
+            failure(lambda bad=bad: transport.send([HttpRequest("GET", f"/{bad}")], 0.3))
+            (answer,) = transport.send([HttpRequest("GET", f"/after/{bad}")], 5)
             assert echoed(answer)["target"] == f"/after/{bad}"
 
     def test_an_exception_in_the_middle_leaves_no_answer_for_the_next_call(self, stub, connect):
@@ -237,8 +239,8 @@ class KubernetesTransportContract(Opening):
         try:
             stub.answer = answer
             with pytest.raises(Stop):
-                transport.send([Request("GET", "/stopped")], 5)
-            (found,) = transport.send([Request("GET", "/next")], 5)
+                transport.send([HttpRequest("GET", "/stopped")], 5)
+            (found,) = transport.send([HttpRequest("GET", "/next")], 5)
         finally:
             signal.signal(signal.SIGUSR1, before)
         assert echoed(found)["target"] == "/next"
@@ -268,13 +270,13 @@ class KubernetesTransportContract(Opening):
         "way", ["silence", "stalls", "stalls-in-headers", "trickles", "trickles-headers", "trickles-remarks"]
     )
     def test_p04_no_answer_takes_longer_than_it_may(self, stub, connect, way):
-        error = took(1, 2, lambda: connect(stub.url).send([Request("PUT", f"/{way}", body=b"{}")], 1.0))
+        error = took(1, 2, lambda: connect(stub.url).send([HttpRequest("PUT", f"/{way}", body=b"{}")], 1.0))
         assert (error.harmless, error.timed_out) == (False, True)
         assert stub.url in str(error)
 
     @pytest.mark.parametrize("way", ["large", "headers"])
     def test_an_answer_without_end_is_given_up(self, stub, connect, way):
-        error = failure(lambda: connect(stub.url).send([Request("GET", f"/{way}")], 20))
+        error = failure(lambda: connect(stub.url).send([HttpRequest("GET", f"/{way}")], 20))
         assert (error.harmless, error.timed_out) == (False, False)
         assert stub.url in str(error)
         assert "more than" in str(error)
@@ -295,16 +297,16 @@ class KubernetesTransportContract(Opening):
         "way", ["resets", "resets-in-body", "closes", "closes-in-body", "closes-in-chunk", "bad-chunk", "garbage"]
     )
     def test_an_answer_that_is_none_may_have_had_its_effect(self, stub, connect, way):
-        error = took(0, 2, lambda: connect(stub.url).send([Request("PUT", f"/{way}", body=b"{}")], 10))
+        error = took(0, 2, lambda: connect(stub.url).send([HttpRequest("PUT", f"/{way}", body=b"{}")], 10))
         assert (error.harmless, error.timed_out) == (False, False)
-        assert not isinstance(error, Untrusted)
+        assert not isinstance(error, ApiUntrusted)
         assert stub.url in str(error)
         assert len(stub.asked) == 1
 
     def test_a_large_request_that_nobody_reads_ends_in_time(self, connect):
         with socket.create_server(("127.0.0.1", 0)) as listener:
             url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            error = took(1, 2, lambda: connect(url).send([Request("PUT", "/a", body=b"x" * 20_000_000)], 1.0))
+            error = took(1, 2, lambda: connect(url).send([HttpRequest("PUT", "/a", body=b"x" * 20_000_000)], 1.0))
         assert (error.harmless, error.timed_out) == (False, True)
 
     def test_a_write_whose_answer_is_lost_is_not_harmless(self, stub, connect):
@@ -312,7 +314,7 @@ class KubernetesTransportContract(Opening):
             proxy.replies_held.set()
             cutter = threading.Timer(0.5, proxy.cut)
             cutter.start()
-            error = failure(lambda: connect(proxy.url).send([Request("PUT", "/a", body=b"{}")], 10))
+            error = failure(lambda: connect(proxy.url).send([HttpRequest("PUT", "/a", body=b"{}")], 10))
             cutter.join()
         assert not error.harmless
         assert len(stub.asked) == 1

@@ -13,7 +13,7 @@ from adapters.etcdv3.settings import read_settings
 from adapters.grpc.transport import parse_target
 from adapters.kubernetes.credentials.exec_plugin import ExecPlugin, obtain
 from adapters.kubernetes.credentials.fields import expiry, header_text, shown_expiry
-from adapters.kubernetes.credentials.kubeconfig import Cluster, User, _parse, inline_kubeconfig
+from adapters.kubernetes.credentials.kubeconfig import ClusterEntry, User, _parse, inline_kubeconfig
 from adapters.kubernetes.credentials.outside import Outside
 from adapters.kubernetes.credentials.server import Server, choose_proxy, parse_server
 from adapters.kubernetes.credentials.settings import read_datastore_settings
@@ -80,7 +80,7 @@ def _kubeconfig(octets: bytes) -> None:
     if one_in(8, octets):
         with Allowed(BadConfiguration):
             cluster, user = inline_kubeconfig(text, "")
-            require(isinstance(cluster, Cluster) and isinstance(user, User), "nothing", text)
+            require(isinstance(cluster, ClusterEntry) and isinstance(user, User), "nothing", text)
             _compare_with_library(text, cluster, user)
     with Allowed(PortError):
         settings = read_datastore_settings(lambda _name: "", _outside(), text)
@@ -89,7 +89,7 @@ def _kubeconfig(octets: bytes) -> None:
         repr(settings), str(settings.server), repr(line)
 
 
-def _compare_with_library(text: str, cluster: Cluster, user: User) -> None:
+def _compare_with_library(text: str, cluster: ClusterEntry, user: User) -> None:
     """The kubernetes package takes the same server, token and name out of what both can read."""
     from kubernetes.config.config_exception import ConfigException
     from kubernetes.config.kube_config import KubeConfigLoader
@@ -104,7 +104,7 @@ def _compare_with_library(text: str, cluster: Cluster, user: User) -> None:
     except (ConfigException, AttributeError, KeyError, TypeError):
         return  # it asks for members that we leave out
     for ours, theirs in ((cluster.server, server), (user.token, token), (user.name, name)):
-        if isinstance(theirs, str) and cluster != Cluster():
+        if isinstance(theirs, str) and cluster != ClusterEntry():
             require(ours == theirs, "we read different settings", text, ours, theirs)
 
 

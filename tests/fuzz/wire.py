@@ -17,11 +17,10 @@ from adapters.etcdv3.discovery import _Unanswered, parse_answer
 from adapters.etcdv3.scrutiny import deletion_result, read_result, write_result
 from adapters.grpc import cni_dataplane_pb2
 from adapters.grpc.messages import read_add_reply, read_del_reply
-from adapters.kubernetes.answers import Fault as Unsettled
-from adapters.kubernetes.answers import Reply, read_answer
+from adapters.kubernetes.answers import NoReply, Reply, read_answer
 from adapters.kubernetes.paths import stranger
 from adapters.kubernetes.transport.http11 import Reader
-from adapters.kubernetes.transport.seam import Answer, Request
+from adapters.kubernetes.transport.seam import HttpAnswer, HttpRequest
 from adapters.linux.readiness_http import _answer
 from adapters.wire.faults import Fault
 from adapters.wire.grpc_call import Channel
@@ -278,12 +277,12 @@ def _api_answer(octets: bytes) -> None:
     """Status, Retry-After and body, as lines."""
     status, after, body = [*octets.split(b"\n", 2), b"", b""][:3]
     number = int(status) if status.isdigit() and len(status) == 3 else 200
-    found = read_answer(Answer(number, body, {"retry-after": after.decode("latin-1")}))
-    require(isinstance(found, Reply | Unsettled), "neither reply nor fault", octets)
+    found = read_answer(HttpAnswer(number, body, {"retry-after": after.decode("latin-1")}))
+    require(isinstance(found, Reply | NoReply), "neither reply nor fault", octets)
     if isinstance(found, Reply):
         for path in _PATHS:
             for method in ("GET", "PUT", "DELETE"):
-                require(isinstance(stranger(Request(method, path), found.object), str), "no verdict", octets)
+                require(isinstance(stranger(HttpRequest(method, path), found.object), str), "no verdict", octets)
         dumps([found.message, found.reason, found.ok, [list(cause) for cause in found.causes]])
     else:
         require(0 <= found.after < 10**9 and found.text, "no time to wait", octets)

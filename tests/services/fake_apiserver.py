@@ -20,7 +20,14 @@ import uuid
 from copy import deepcopy
 from urllib.parse import unquote
 
-from adapters.kubernetes.transport.seam import JSON, STRATEGIC_MERGE_PATCH, Answer, Request, Transport, TransportError
+from adapters.kubernetes.transport.seam import (
+    JSON,
+    STRATEGIC_MERGE_PATCH,
+    ApiTransport,
+    ApiTransportError,
+    HttpAnswer,
+    HttpRequest,
+)
 
 GROUPS = {"v1": "crd.projectcalico.org/v1", "v3": "projectcalico.org/v3", "kubevirt": "kubevirt.io/v1"}
 _KINDS = {
@@ -123,19 +130,19 @@ class FakeApiserver:
         self._said_ok("DELETE", path)
 
     def _said_ok(self, method: str, path: str, body: dict | None = None) -> dict:
-        answer = self._answer(Request(method, path, body=b"" if body is None else json.dumps(body).encode()))
+        answer = self._answer(HttpRequest(method, path, body=b"" if body is None else json.dumps(body).encode()))
         found = json.loads(answer.body)
         assert answer.status < 300, found
         return found
 
     @staticmethod
-    def failure(code: int, message: str = "", headers: dict | None = None, reason: str = "") -> Answer:
+    def failure(code: int, message: str = "", headers: dict | None = None, reason: str = "") -> HttpAnswer:
         status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code}
-        return Answer(code, json.dumps(status | {"message": message, "reason": reason}).encode(), headers or {})
+        return HttpAnswer(code, json.dumps(status | {"message": message, "reason": reason}).encode(), headers or {})
 
     # --- answering ---------------------------------------------------------------------------------------------------
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: HttpRequest) -> HttpAnswer:
         early = self.before(request)
         if early is not None:
             return early
@@ -143,14 +150,14 @@ class FakeApiserver:
         self.after(request, answer)
         return answer
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: HttpRequest) -> HttpAnswer:
         try:
             if request.path == "/apis":
                 return self._said(200, self._discovery())
             place = Place(request.path)
             served = place.group == "v1" or place.group in self.groups
             if not served:
-                return Answer(404, b"404 page not found\n", {"content-type": "text/plain; charset=utf-8"})
+                return HttpAnswer(404, b"404 page not found\n", {"content-type": "text/plain; charset=utf-8"})
             only = _ONLY.get(place.plural)
             if place.plural not in _KINDS or (only and GROUPS[only] != place.group):
                 raise Failure(404, "NotFound", "the server could not find the requested resource")
@@ -160,8 +167,8 @@ class FakeApiserver:
         return self._said(code, found)
 
     @staticmethod
-    def _said(code: int, found: dict) -> Answer:
-        return Answer(code, json.dumps(found).encode(), {"content-type": "application/json"})
+    def _said(code: int, found: dict) -> HttpAnswer:
+        return HttpAnswer(code, json.dumps(found).encode(), {"content-type": "application/json"})
 
     @staticmethod
     def _status(error: Failure) -> dict:
@@ -179,7 +186,7 @@ class FakeApiserver:
             raise Failure(404, "NotFound", f'{place.resource} "{place.name}" not found')
         return held
 
-    def _get(self, place: Place, request: Request):
+    def _get(self, place: Place, request: HttpRequest):
         return (200, self._held(place)) if place.name else (200, self._list(place, dict(request.query)))
 
     def _list(self, place: Place, query: dict[str, str]) -> dict:
@@ -202,7 +209,7 @@ class FakeApiserver:
         kind = f"{_KINDS[place.plural]}List"
         return {"kind": kind, "apiVersion": place.group, "metadata": metadata, "items": found[begin:end]}
 
-    def _post(self, place: Place, request: Request):
+    def _post(self, place: Place, request: HttpRequest):
         given = self._body(request)
         name = given["metadata"].get("name", "")
         if not _NAME.fullmatch(name) or len(name) > 253:
@@ -215,7 +222,7 @@ class FakeApiserver:
         place.name = name
         return 201, self._store(place, given, None)
 
-    def _put(self, place: Place, request: Request):
+    def _put(self, place: Place, request: HttpRequest):
         given = self._body(request)
         held = self._held(place)
         name, version = given["metadata"].get("name", ""), given["metadata"].get("resourceVersion", "")
@@ -229,7 +236,7 @@ class FakeApiserver:
         self._check_identity(place, given["metadata"], held["metadata"])
         return 200, self._store(place, given, held)
 
-    def _delete(self, place: Place, request: Request):
+    def _delete(self, place: Place, request: HttpRequest):
         held = self._held(place)
         wanted = (json.loads(request.body) if request.body else {}).get("preconditions", {})
         for field, shown, note in (
@@ -244,7 +251,7 @@ class FakeApiserver:
         details = {"name": place.name, "kind": place.plural, "uid": held["metadata"]["uid"]}
         return 200, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
-    def _patch(self, place: Place, request: Request):
+    def _patch(self, place: Place, request: HttpRequest):
         """Metadata of a status patch, as far as we change it."""
         assert request.content_type == STRATEGIC_MERGE_PATCH
         assert place.subresource == "status"
@@ -272,7 +279,7 @@ class FakeApiserver:
         raise Failure(409, "Conflict", f'Operation cannot be fulfilled on {place.resource} "{place.name}": {why}')
 
     @staticmethod
-    def _body(request: Request) -> dict:
+    def _body(request: HttpRequest) -> dict:
         assert request.content_type == JSON
         found = json.loads(request.body)
         assert isinstance(found["metadata"], dict)
@@ -297,13 +304,13 @@ class FakeApiserver:
         return given
 
 
-class Recorded(Transport):
+class Recorded(ApiTransport):
     """`log` has every request as "GET /path", `rounds` how many there were in each call."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: ApiTransport) -> None:
         self.server = transport.server
         self._transport = transport
-        self.requests: list[Request] = []
+        self.requests: list[HttpRequest] = []
         self.rounds: list[int] = []
 
     @property
@@ -322,7 +329,7 @@ class Recorded(Transport):
         self._transport.close()
 
 
-class FakeTransport(Transport):
+class FakeTransport(ApiTransport):
     """`fresh` is what the next `renew` finds: True for other credentials than before."""
 
     def __init__(self, server: FakeApiserver) -> None:
@@ -369,5 +376,5 @@ def _merged(held: dict, change: dict) -> dict:
     return found
 
 
-def lost(message: str = "connection reset", *, harmless: bool = False, timed_out: bool = False) -> TransportError:
-    return TransportError(f"https://api.test:6443: {message}", harmless=harmless, timed_out=timed_out)
+def lost(message: str = "connection reset", *, harmless: bool = False, timed_out: bool = False) -> ApiTransportError:
+    return ApiTransportError(f"https://api.test:6443: {message}", harmless=harmless, timed_out=timed_out)

@@ -12,7 +12,7 @@ from adapters.kubernetes.credentials.outside import Outside
 from adapters.kubernetes.credentials.settings import read_datastore_settings
 from adapters.kubernetes.datastore import KubernetesDatastore
 from adapters.kubernetes.transport.open_transport import open_transport
-from adapters.kubernetes.transport.seam import Transport
+from adapters.kubernetes.transport.seam import ApiTransport
 from ports.clock import Clock
 from ports.datastore import IPPoolKey, NodeKey
 from services.custom_resources import GROUPS
@@ -57,7 +57,7 @@ class Shared:
 class Administered(KubernetesDatastore):
     """The datastore, with an administrator behind it who makes nodes, and makes a pool again that cannot be changed."""
 
-    def __init__(self, transport: Transport, clock: Clock, client: KubeClient, group: str) -> None:
+    def __init__(self, transport: ApiTransport, clock: Clock, client: KubeClient, group: str) -> None:
         super().__init__(Api(transport, clock), clock, group=GROUPS[group])
         self._client = client
 

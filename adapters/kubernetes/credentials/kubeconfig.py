@@ -41,7 +41,7 @@ class Material(Value):
         return self.data or (read_file(shown, self.path) if self.path else b"")
 
 
-class Cluster(Value):
+class ClusterEntry(Value):
     server: str = ""
     ca: Material = Material()
     insecure: bool = False
@@ -99,7 +99,7 @@ class _Merged:
         return self.entries[kind][name]
 
 
-def load_kubeconfig(paths: Sequence[str], context: str, sleep: Callable[[float], None]) -> tuple[Cluster, User]:
+def load_kubeconfig(paths: Sequence[str], context: str, sleep: Callable[[float], None]) -> tuple[ClusterEntry, User]:
     """What `context`, or else the file's current one, names; both are empty when there is no current context.
 
     A file that makes no sense is read again after a moment: somebody may be writing it.
@@ -111,7 +111,7 @@ def load_kubeconfig(paths: Sequence[str], context: str, sleep: Callable[[float],
         raise BadConfiguration(f"kubeconfig {', '.join(paths)}: none of these files exists")
     try:
         found = _load(present, context)
-        if found[0] != Cluster():
+        if found[0] != ClusterEntry():
             return found
     except BadConfiguration:
         pass
@@ -119,12 +119,12 @@ def load_kubeconfig(paths: Sequence[str], context: str, sleep: Callable[[float],
     return _load(present, context)
 
 
-def inline_kubeconfig(content: str, context: str) -> tuple[Cluster, User]:
+def inline_kubeconfig(content: str, context: str) -> tuple[ClusterEntry, User]:
     """The same from a text in somebody's configuration."""
     return _select(_merge({"inline": content.encode("utf-8", "replace")}), "inline", context)
 
 
-def _load(paths: Sequence[str], context: str) -> tuple[Cluster, User]:
+def _load(paths: Sequence[str], context: str) -> tuple[ClusterEntry, User]:
     contents = {path: read_file("kubeconfig", path) for path in paths}
     return _select(_merge(contents), ", ".join(paths), context)
 
@@ -157,16 +157,16 @@ def _parse(content: str) -> Json:
         raise
 
 
-def _select(merged: _Merged, paths: str, context: str) -> tuple[Cluster, User]:
+def _select(merged: _Merged, paths: str, context: str) -> tuple[ClusterEntry, User]:
     wanted = context or merged.context
     if not wanted:
-        return Cluster(), User(shown=f"kubeconfig {paths}, which has no current-context")
+        return ClusterEntry(), User(shown=f"kubeconfig {paths}, which has no current-context")
     try:
         if wanted not in merged.entries["context"]:
             raise Malformed(f"there is no context {wanted!r}")
         chosen = merged.entries["context"][wanted].body
         cluster, user = text(chosen, "cluster"), text(chosen, "user")
-        found_cluster = _read_cluster(merged.named("cluster", cluster)) if cluster else Cluster()
+        found_cluster = _read_cluster(merged.named("cluster", cluster)) if cluster else ClusterEntry()
         found_user = _read_user(merged.named("user", user), user) if user else User(shown=f"kubeconfig {paths}")
     except ValueError as error:
         raise BadConfiguration(f"kubeconfig {paths}: {error}") from None
@@ -185,10 +185,10 @@ def _material(entry: _Entry, name: str) -> Material:
     return Material(data) if data else Material(path=_beside(entry.path, text(entry.body, name)))
 
 
-def _read_cluster(entry: _Entry) -> Cluster:
+def _read_cluster(entry: _Entry) -> ClusterEntry:
     body = entry.body
     extensions = {text(item, "name"): item.get("extension") for item in items(body, "extensions")}
-    return Cluster(
+    return ClusterEntry(
         server=text(body, "server"),
         ca=_material(entry, "certificate-authority"),
         insecure=flag(body, "insecure-skip-tls-verify"),

@@ -11,7 +11,7 @@ nothing and runs nothing; an exec plugin runs when a connection is opened (`with
 from __future__ import annotations
 
 from adapters.kubernetes.credentials.fields import expiry, header_text, shown_expiry
-from adapters.kubernetes.credentials.kubeconfig import Cluster, Material, User, inline_kubeconfig, load_kubeconfig
+from adapters.kubernetes.credentials.kubeconfig import ClusterEntry, Material, User, inline_kubeconfig, load_kubeconfig
 from adapters.kubernetes.credentials.outside import read_file
 from adapters.kubernetes.credentials.server import choose_proxy, parse_server
 from domain.value import Value
@@ -33,7 +33,7 @@ _MOST_REQUESTS = 1_000_000_000
 _TRUE, _FALSE = ("1", "t", "T", "true", "TRUE", "True"), ("", "0", "f", "F", "false", "FALSE", "False")
 
 
-class Tls(Value):
+class ApiTls(Value):
     """PEM texts, b"" for none; without `ca` the system's authorities count. `server_name` is whom the certificate has
     to be for; "": the server's host.
     """
@@ -45,7 +45,7 @@ class Tls(Value):
     insecure: bool = False
 
     def __repr__(self) -> str:
-        return f"Tls(insecure={self.insecure})"  # not the key
+        return f"ApiTls(insecure={self.insecure})"  # not the key
 
 
 _WHERE = (
@@ -61,7 +61,7 @@ class Settings(Value):
     """
 
     server: Server
-    tls: Tls = Tls()
+    tls: ApiTls = ApiTls()
     headers: tuple[tuple[str, str], ...] = ()
     proxy: Server | None = None
     qps: float = DEFAULT_QPS
@@ -189,11 +189,11 @@ def _at_home(outside: Outside) -> list[str]:
     return [path] if home and isfile(path) else []
 
 
-def _basis(paths: Sequence[str], overrides: Overrides, outside: Outside) -> tuple[Cluster, User]:
+def _basis(paths: Sequence[str], overrides: Overrides, outside: Outside) -> tuple[ClusterEntry, User]:
     if paths:
         return load_kubeconfig(paths, overrides.context, outside.sleep)
     if overrides.server:
-        return Cluster(), User(shown="no credentials")
+        return ClusterEntry(), User(shown="no credentials")
     host, port = [outside.environment.get(f"KUBERNETES_SERVICE_{word}", "") for word in ("HOST", "PORT")]
     from os.path import isfile
 
@@ -202,10 +202,10 @@ def _basis(paths: Sequence[str], overrides: Overrides, outside: Outside) -> tupl
         raise NothingConfigured(NOT_CONFIGURED)
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     user = User(token_file=token, shown="service account of this pod")
-    return Cluster(server, ca=Material(path=f"{outside.service_account}/ca.crt")), user
+    return ClusterEntry(server, ca=Material(path=f"{outside.service_account}/ca.crt")), user
 
 
-def _overridden(cluster: Cluster, user: User, overrides: Overrides) -> tuple[Cluster, User]:
+def _overridden(cluster: ClusterEntry, user: User, overrides: Overrides) -> tuple[ClusterEntry, User]:
     if overrides.server:
         cluster = cluster.replace(server=overrides.server, server_name="")
     if overrides.insecure or overrides.ca:
@@ -220,19 +220,19 @@ def _overridden(cluster: Cluster, user: User, overrides: Overrides) -> tuple[Clu
     return cluster, user
 
 
-def _assemble(cluster: Cluster, user: User, overrides: Overrides, outside: Outside) -> Settings:
+def _assemble(cluster: ClusterEntry, user: User, overrides: Overrides, outside: Outside) -> Settings:
     cluster, user = _overridden(cluster, user, overrides)
     if not cluster.server:
         raise BadConfiguration(f"{user.shown}: no server is named for the cluster")
     tls = _read_tls(cluster, user)
     try:
-        server = parse_server(cluster.server, scheme="https" if tls != Tls() else "http")
+        server = parse_server(cluster.server, scheme="https" if tls != ApiTls() else "http")
     except ValueError as error:
         raise BadConfiguration(f"{user.shown}: the server's URL cannot be used: {error}") from None
     headers, credentials = _authorize(user.replace(name=user.name or server.user.partition(":")[0]), server, outside)
     return Settings(
         server=server.replace(user=""),
-        tls=tls if server.secure else Tls(),
+        tls=tls if server.secure else ApiTls(),
         headers=headers + user.headers,
         proxy=choose_proxy(cluster.proxy_url, server, outside.environment),
         credentials=credentials,
@@ -241,7 +241,7 @@ def _assemble(cluster: Cluster, user: User, overrides: Overrides, outside: Outsi
     )
 
 
-def _read_tls(cluster: Cluster, user: User) -> Tls:
+def _read_tls(cluster: ClusterEntry, user: User) -> ApiTls:
     ca = cluster.ca.read("certificate-authority")
     if ca and cluster.insecure:
         raise BadConfiguration(
@@ -261,7 +261,7 @@ def _read_tls(cluster: Cluster, user: User) -> Tls:
             raise BadConfiguration(f"{where}: no {word.decode().lower()} in PEM format in it")
         if path and not pem:
             raise BadConfiguration(f"{what} {path}: the file is empty")
-    return Tls(ca, cert, key, cluster.server_name, cluster.insecure)
+    return ApiTls(ca, cert, key, cluster.server_name, cluster.insecure)
 
 
 def _authorize(user: User, server: Server, outside: Outside) -> tuple[tuple[tuple[str, str], ...], str]:
@@ -294,7 +294,7 @@ def _token(user: User) -> tuple[str, str]:
     return token, f"{user.shown}, token file {user.token_file}"
 
 
-def _about(cluster: Cluster, tls: Tls) -> Json:
+def _about(cluster: ClusterEntry, tls: ApiTls) -> Json:
     """What an exec plugin that asks for it learns of the cluster."""
     from binascii import b2a_base64
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from adapters.kubernetes.credentials.server import Server
-    from adapters.kubernetes.credentials.settings import Settings, Tls
+    from adapters.kubernetes.credentials.settings import ApiTls, Settings
     from adapters.wire.sockets import Stream
 
 
@@ -67,7 +67,7 @@ def proxy_headers(proxy: Server) -> tuple[tuple[str, str], ...]:
     return (("Proxy-Authorization", f"Basic {b2a_base64(proxy.user.encode(), newline=False).decode()}"),)
 
 
-def tls_context(tls: Tls, **kind: Any) -> Any:
+def tls_context(tls: ApiTls, **kind: Any) -> Any:
     """As `adapters.wire.tls.make_context`, for HTTP/1.1."""
     from adapters.wire.tls import TlsSettings, make_context
 
@@ -75,7 +75,7 @@ def tls_context(tls: Tls, **kind: Any) -> Any:
     return make_context(settings, **kind)
 
 
-def _secured(stream: Stream, tls: Tls, server: Server, ends: float, *, nested: bool = False) -> Stream:
+def _secured(stream: Stream, tls: ApiTls, server: Server, ends: float, *, nested: bool = False) -> Stream:
     from adapters.wire.tls import start_tls
 
     context = tls_context(tls)

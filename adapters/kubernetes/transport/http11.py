@@ -8,7 +8,7 @@ comes, no more than `MOST` octets of an answer are kept.
 
 from __future__ import annotations
 
-from adapters.kubernetes.transport.seam import Answer
+from adapters.kubernetes.transport.seam import HttpAnswer
 from adapters.wire.faults import Fault
 
 TYPE_CHECKING = False
@@ -55,7 +55,7 @@ class Reader:
         self._receive = receive
         self._held = bytearray()
 
-    def answer(self, method: str) -> tuple[Answer, bool]:
+    def answer(self, method: str) -> tuple[HttpAnswer, bool]:
         """The answer to a request of that method, and whether another may follow on the connection."""
         for _ in range(_MOST_REMARKS):
             status, version, headers = self._head()
@@ -65,12 +65,12 @@ class Reader:
             raise Garbled("remarks without end come in place of an answer")
         keep = version == "HTTP/1.1" and "close" not in headers.get("connection", "").lower()
         if method == "HEAD" or status in _WITHOUT_BODY or (method == "CONNECT" and status < 300):
-            return Answer(status, b"", headers), keep
+            return HttpAnswer(status, b"", headers), keep
         if "chunked" in headers.get("transfer-encoding", "").lower():
-            return Answer(status, self._chunks(), headers), keep
+            return HttpAnswer(status, self._chunks(), headers), keep
         if "content-length" in headers:
-            return Answer(status, self._exactly(_number(headers["content-length"], 10)), headers), keep
-        return Answer(status, self._rest(), headers), False
+            return HttpAnswer(status, self._exactly(_number(headers["content-length"], 10)), headers), keep
+        return HttpAnswer(status, self._rest(), headers), False
 
     def unread(self) -> bytes:
         """What came behind the last answer."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from adapters.kubernetes.transport.connecting import connect, is_idle, proxy_headers
 from adapters.kubernetes.transport.http11 import Reader, TooLarge, request_octets
 from adapters.kubernetes.transport.renewing import RenewingTransport, too_late
-from adapters.kubernetes.transport.seam import Oversized, TransportError, Untrusted
+from adapters.kubernetes.transport.seam import ApiTransportError, ApiUntrusted, Oversized
 from adapters.wire import faults
 from adapters.wire.waiting import drive
 
@@ -20,13 +20,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapters.kubernetes.transport.seam import Answer, Request
+    from adapters.kubernetes.transport.seam import HttpAnswer, HttpRequest
     from adapters.wire.sockets import Stream
 
 _MOST_AT_ONCE = 1 << 14  # octets of requests that surely fit into the buffers between us and the server
 
 
-class LeanTransport(RenewingTransport):
+class LeanApiTransport(RenewingTransport):
     _stream: Stream | None = None
 
     def close(self) -> None:
@@ -34,8 +34,8 @@ class LeanTransport(RenewingTransport):
         if stream:
             stream.close()
 
-    def _exchange(self, requests: Sequence[Request], ends: float) -> list[Answer]:
-        answers: list[Answer] = []
+    def _exchange(self, requests: Sequence[HttpRequest], ends: float) -> list[HttpAnswer]:
+        answers: list[HttpAnswer] = []
         while len(answers) < len(requests):
             stream = self._connected(ends, nothing_sent=not answers)
             answers += self._ask(stream, requests[len(answers) :], ends)
@@ -53,12 +53,12 @@ class LeanTransport(RenewingTransport):
         except faults.Fault as error:
             raise self._fault(error, harmless=nothing_sent) from error
 
-    def _ask(self, stream: Stream, requests: Sequence[Request], ends: float) -> list[Answer]:
+    def _ask(self, stream: Stream, requests: Sequence[HttpRequest], ends: float) -> list[HttpAnswer]:
         """Answers to the first of the requests, at least one. The connection is kept if it may be."""
         octets = [self._octets(request) for request in requests]
         together = all(request.method == "GET" for request in requests) and sum(map(len, octets)) <= _MOST_AT_ONCE
         reader = Reader(lambda: drive(stream.receive(), ends))
-        answers: list[Answer] = []
+        answers: list[HttpAnswer] = []
         keep = True
         try:
             drive(stream.send(b"".join(octets) if together else octets[0]), ends)
@@ -81,7 +81,7 @@ class LeanTransport(RenewingTransport):
             stream.close()
         return answers
 
-    def _octets(self, request: Request) -> bytes:
+    def _octets(self, request: HttpRequest) -> bytes:
         server, proxy = self._settings.server, self._settings.proxy
         target = self._target(request)
         headers = [("Host", server.authority), *self._headers]
@@ -95,13 +95,13 @@ class LeanTransport(RenewingTransport):
         try:
             return request_octets(request.method, target, headers, request.body)
         except ValueError as error:
-            raise TransportError(f"{self.server}: {error}", harmless=True) from None
+            raise ApiTransportError(f"{self.server}: {error}", harmless=True) from None
 
-    def _fault(self, fault: faults.Fault, *, harmless: bool) -> TransportError:
+    def _fault(self, fault: faults.Fault, *, harmless: bool) -> ApiTransportError:
         if isinstance(fault, faults.TimedOut):
             return too_late(self.server, harmless=harmless)
         if isinstance(fault, faults.Untrusted):
-            return Untrusted(f"{self.server}: {fault}")
+            return ApiUntrusted(f"{self.server}: {fault}")
         if isinstance(fault, TooLarge):
             return Oversized(f"{self.server}: {fault}")
-        return TransportError(f"{self.server}: {fault}", harmless=harmless)
+        return ApiTransportError(f"{self.server}: {fault}", harmless=harmless)

@@ -29,7 +29,7 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from adapters.kubernetes.transport.connecting import tls_context
 from adapters.kubernetes.transport.http11 import MOST, TOO_LARGE
 from adapters.kubernetes.transport.renewing import RenewingTransport, seconds_left, too_late
-from adapters.kubernetes.transport.seam import Answer, Oversized, TransportError, Untrusted
+from adapters.kubernetes.transport.seam import ApiTransportError, ApiUntrusted, HttpAnswer, Oversized
 from adapters.wire import faults
 from adapters.wire.tls import tls_fault
 from ports.errors import BadConfiguration
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from adapters.kubernetes.credentials.settings import Settings, Tls
-    from adapters.kubernetes.transport.seam import Request
+    from adapters.kubernetes.credentials.settings import ApiTls, Settings
+    from adapters.kubernetes.transport.seam import HttpRequest
 
 
 class Ends:
@@ -109,16 +109,16 @@ class KubernetesTransport(RenewingTransport):
             self._client.close()
             self._client = None
 
-    def _exchange(self, requests: Sequence[Request], ends: float) -> list[Answer]:
+    def _exchange(self, requests: Sequence[HttpRequest], ends: float) -> list[HttpAnswer]:
         return [self._ask(request, ends) for request in requests]
 
-    def _ask(self, request: Request, ends: float) -> Answer:
+    def _ask(self, request: HttpRequest, ends: float) -> HttpAnswer:
         headers = urllib3.HTTPHeaderDict(self._headers)
         if request.body:
             headers["Content-Type"] = request.content_type
         return self._translated(request, headers, ends)
 
-    def _translated(self, request: Request, headers: Any, ends: float) -> Answer:
+    def _translated(self, request: HttpRequest, headers: Any, ends: float) -> HttpAnswer:
         if self._client is None:
             self._ends = Ends()
             self._client = _client(self._settings, self.server)
@@ -129,7 +129,7 @@ class KubernetesTransport(RenewingTransport):
         except (exceptions.HTTPError, OSError, ValueError) as error:
             raise _fault(self.server, error) from error
 
-    def _received(self, pool: Any, request: Request, headers: Any, ends: float) -> Answer:
+    def _received(self, pool: Any, request: HttpRequest, headers: Any, ends: float) -> HttpAnswer:
         left = seconds_left(self.server, ends, harmless=True)
         response = pool.request(
             request.method,
@@ -149,7 +149,7 @@ class KubernetesTransport(RenewingTransport):
                 response.close()
                 raise Oversized(f"{self.server}: {TOO_LARGE}")
         response.release_conn()
-        return Answer(response.status, body, {name.lower(): value for name, value in response.headers.items()})
+        return HttpAnswer(response.status, body, {name.lower(): value for name, value in response.headers.items()})
 
 
 def _client(settings: Settings, server: str) -> RESTClientObject:
@@ -169,27 +169,27 @@ def _client(settings: Settings, server: str) -> RESTClientObject:
     return client
 
 
-def _context(tls: Tls, server: str) -> ssl.SSLContext:
+def _context(tls: ApiTls, server: str) -> ssl.SSLContext:
     try:
         context: ssl.SSLContext = tls_context(tls, kind=ssl.SSLContext)
     except faults.Untrusted as error:
-        raise Untrusted(f"{server}: {error}") from None
+        raise ApiUntrusted(f"{server}: {error}") from None
     return context
 
 
-def _fault(server: str, error: BaseException) -> TransportError:
+def _fault(server: str, error: BaseException) -> ApiTransportError:
     """Our error for the library's, which wraps the cause several times."""
     chain = _chain(error)
     harmless = any(isinstance(one, _NOTHING_SENT) for one in chain)
     for one in chain:
         fault = tls_fault(one) if isinstance(one, ssl.SSLError) else None
         if isinstance(fault, faults.Untrusted):
-            return Untrusted(f"{server}: {fault}")
+            return ApiUntrusted(f"{server}: {fault}")
     cause = chain[-1]
     if isinstance(cause, TimeoutError) or type(cause) in (exceptions.ConnectTimeoutError, exceptions.ReadTimeoutError):
         return too_late(server, harmless=harmless)
     why = getattr(cause, "strerror", None) or str(cause).strip()
-    return TransportError(f"{server}: {why[:1].lower()}{why[1:]}", harmless=harmless)
+    return ApiTransportError(f"{server}: {why[:1].lower()}{why[1:]}", harmless=harmless)
 
 
 def _chain(error: BaseException) -> list[BaseException]:

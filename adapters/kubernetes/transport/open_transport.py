@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
     from adapters.kubernetes.credentials.outside import Outside
     from adapters.kubernetes.credentials.settings import Settings
-    from adapters.kubernetes.transport.seam import Transport
+    from adapters.kubernetes.transport.seam import ApiTransport
 
 
-def open_transport(settings: Settings, read: Callable[[], Settings], outside: Outside, *, library: bool) -> Transport:
+def open_transport(
+    settings: Settings, read: Callable[[], Settings], outside: Outside, *, library: bool
+) -> ApiTransport:
     """Nothing is connected before the first request, but an exec plugin runs now.
 
     `read` reads the settings anew, for credentials that have changed. BadConfiguration; Unavailable from a plugin.
@@ -28,9 +30,9 @@ def open_transport(settings: Settings, read: Callable[[], Settings], outside: Ou
         return with_plugin(read(), outside)
 
     if not library:
-        from adapters.kubernetes.transport.lean import LeanTransport
+        from adapters.kubernetes.transport.lean import LeanApiTransport
 
-        return LeanTransport(complete, renewed)
+        return LeanApiTransport(complete, renewed)
     try:
         from adapters.kubernetes.transport.on_kubernetes import KubernetesTransport
     except ImportError as error:

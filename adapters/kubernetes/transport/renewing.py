@@ -12,20 +12,20 @@ from __future__ import annotations
 from abc import abstractmethod
 from time import monotonic, sleep
 
-from adapters.kubernetes.transport.seam import Transport, TransportError
+from adapters.kubernetes.transport.seam import ApiTransport, ApiTransportError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from adapters.kubernetes.credentials.settings import Settings
-    from adapters.kubernetes.transport.seam import Answer, Request
+    from adapters.kubernetes.transport.seam import HttpAnswer, HttpRequest
 
 USER_AGENT = "tortie"
 _UNRESERVED = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~")
 
 
-class RenewingTransport(Transport):
+class RenewingTransport(ApiTransport):
     """`read` gives the settings anew, an exec plugin's answer included. `_open` connects to nothing."""
 
     def __init__(self, settings: Settings, read: Callable[[], Settings]) -> None:
@@ -33,11 +33,13 @@ class RenewingTransport(Transport):
         self._pace = Pace(settings.qps, settings.burst)
         self._take(settings)
 
-    def send(self, requests: Sequence[Request], seconds: float) -> list[Answer]:
+    def send(self, requests: Sequence[HttpRequest], seconds: float) -> list[HttpAnswer]:
         ends = monotonic() + seconds
         wait = self._pace.wait_for(len(requests), monotonic())
         if wait > seconds:
-            raise TransportError(f"{self.server}: no turn within the limit of requests", harmless=True, timed_out=True)
+            raise ApiTransportError(
+                f"{self.server}: no turn within the limit of requests", harmless=True, timed_out=True
+            )
         if wait:
             sleep(wait)
         return self._exchange(requests, ends)
@@ -56,26 +58,26 @@ class RenewingTransport(Transport):
         self.credentials = settings.credentials
         self._headers = (("User-Agent", USER_AGENT), ("Accept", "application/json"), *settings.headers)
 
-    def _target(self, request: Request) -> str:
+    def _target(self, request: HttpRequest) -> str:
         """Path and query as the request line has them."""
         query = "&".join([f"{_encoded(name)}={_encoded(value)}" for name, value in request.query])
         return self._settings.server.prefix + request.path + (f"?{query}" if query else "")
 
     @abstractmethod
-    def _exchange(self, requests: Sequence[Request], ends: float) -> list[Answer]:
+    def _exchange(self, requests: Sequence[HttpRequest], ends: float) -> list[HttpAnswer]:
         """Until `ends`, on the monotonic clock."""
 
 
 def seconds_left(server: str, ends: float, *, harmless: bool) -> float:
-    """TransportError when there are none."""
+    """ApiTransportError when there are none."""
     left = ends - monotonic()
     if left <= 0:
         raise too_late(server, harmless=harmless)
     return left
 
 
-def too_late(server: str, *, harmless: bool) -> TransportError:
-    return TransportError(f"{server}: no answer within the time given", harmless=harmless, timed_out=True)
+def too_late(server: str, *, harmless: bool) -> ApiTransportError:
+    return ApiTransportError(f"{server}: no answer within the time given", harmless=harmless, timed_out=True)
 
 
 def _encoded(text: str) -> str:

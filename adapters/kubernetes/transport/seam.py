@@ -5,7 +5,7 @@ codes; it knows nothing of records, decides nothing about an answer's meaning, t
 than it is told. There are two ways to build one: on a library, and on bare sockets; the same contract suite runs
 over both (tests/contracts_kubernetes_transport).
 
-Invariant: an answer is what the server said to exactly that request; `TransportError` means that none arrived, and
+Invariant: an answer is what the server said to exactly that request; `ApiTransportError` means that none arrived, and
 the request may or may not have been carried out unless `harmless` says that it cannot have been.
 """
 
@@ -23,7 +23,7 @@ JSON = "application/json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 
-class TransportError(Exception):
+class ApiTransportError(Exception):
     """`str()` says what happened and names the server. `harmless`: nothing was sent, so nothing has happened.
 
     `timed_out`: the seconds given were used up. `final`: another try changes nothing.
@@ -37,7 +37,7 @@ class TransportError(Exception):
         self.timed_out = timed_out
 
 
-class Untrusted(TransportError):
+class ApiUntrusted(ApiTransportError):
     """The two sides do not accept each other's certificates or versions of TLS."""
 
     final = True
@@ -46,13 +46,13 @@ class Untrusted(TransportError):
         super().__init__(message, harmless=True)
 
 
-class Oversized(TransportError):
+class Oversized(ApiTransportError):
     """More came than any answer has."""
 
     final = True
 
 
-class Request(Value):
+class HttpRequest(Value):
     """`path` begins with `/`, without the prefix of the server's URL, its segments percent-encoded; `query` is encoded
     by the transport. A body of b"" is none.
     """
@@ -64,7 +64,7 @@ class Request(Value):
     content_type: str = JSON
 
 
-class Answer(Value):
+class HttpAnswer(Value):
     """Any status. `headers` have lower-case names."""
 
     status: int
@@ -72,14 +72,14 @@ class Answer(Value):
     headers: Mapping[str, str]
 
 
-class Transport(ABC):
+class ApiTransport(ABC):
     server: str
     """The URL, for errors and logs; without credentials."""
     credentials: str = "no credentials"
     """Where they come from and until when they are good, for errors: `kubeconfig /k, user 'calico', expired at …`."""
 
     @abstractmethod
-    def send(self, requests: Sequence[Request], seconds: float) -> list[Answer]:
+    def send(self, requests: Sequence[HttpRequest], seconds: float) -> list[HttpAnswer]:
         """One answer for each request, in order. Those of one call are independent of each other: they may be sent in
         any order or at once, and an error on one fails the call.
         """

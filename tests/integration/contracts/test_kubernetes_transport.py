@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from adapters.kubernetes.credentials.server import parse_proxy
-from adapters.kubernetes.transport.seam import Request, TransportError
+from adapters.kubernetes.transport.seam import ApiTransportError, HttpRequest
 from contracts.kubernetes_certificates import CertificatesContract, mutual
 from contracts.kubernetes_real_server import RealServerContract
 from contracts.kubernetes_transport import GET, KubernetesTransportContract, echoed, failure
@@ -35,21 +35,21 @@ class TestLean(KubernetesTransportContract):
     library = False
 
     def test_reads_that_are_asked_for_together_are_sent_together(self, stub, connect):
-        connect(stub.url).send([Request("GET", f"/{number}") for number in range(5)], 5)
+        connect(stub.url).send([HttpRequest("GET", f"/{number}") for number in range(5)], 5)
         assert [asked.behind for asked in stub.asked] == [True, True, True, True, False]
 
     def test_a_server_that_closes_after_each_answer_without_a_word_is_asked_for_the_rest_again(self, stub, connect):
         """Though all was sent in one go."""
-        answers = connect(stub.url).send([Request("GET", f"/closes-silently/{number}") for number in range(3)], 5)
+        answers = connect(stub.url).send([HttpRequest("GET", f"/closes-silently/{number}") for number in range(3)], 5)
         assert [answer.status for answer in answers] == [200] * 3
         assert [asked.target[-1] for asked in stub.asked] == ["0", "1", "2"]
 
     def test_no_answer_at_all_is_an_error_however_many_came_before(self, stub, connect):
-        with pytest.raises(TransportError):
-            connect(stub.url).send([Request("GET", "/a"), Request("GET", "/resets")], 5)
+        with pytest.raises(ApiTransportError):
+            connect(stub.url).send([HttpRequest("GET", "/a"), HttpRequest("GET", "/resets")], 5)
 
     def test_what_writes_is_sent_alone(self, stub, connect):
-        connect(stub.url).send([Request(method, "/a", body=b"{}") for method in ("DELETE", "PUT", "GET")], 5)
+        connect(stub.url).send([HttpRequest(method, "/a", body=b"{}") for method in ("DELETE", "PUT", "GET")], 5)
         assert [asked.behind for asked in stub.asked] == [False, False, False]
 
 
@@ -63,11 +63,11 @@ from adapters.kubernetes.transport.open_transport import open_transport
 from adapters.kubernetes.credentials.outside import Outside
 from adapters.kubernetes.credentials.settings import read_datastore_settings
 from adapters.kubernetes.credentials.server import parse_proxy
-from adapters.kubernetes.transport.seam import Request, TransportError
+from adapters.kubernetes.transport.seam import HttpRequest, ApiTransportError
 outside = Outside({{}}, time.time_ns, time.sleep, lambda program, seconds: (1, b""))
 settings = read_datastore_settings(lambda name: {config!r} if name == "KUBECONFIG" else "", outside)
 transport = open_transport(settings, lambda: settings, outside, library=False)
-statuses = [answer.status for answer in transport.send([Request("GET", "/a"), Request("GET", "/chunked")], 10)]
+statuses = [answer.status for answer in transport.send([HttpRequest("GET", "/a"), HttpRequest("GET", "/chunked")], 10)]
 transport.close()
 print(statuses, *sorted(set(sys.modules) - before))
 """

@@ -17,7 +17,7 @@ from adapters.kubernetes.answers import Reply, read_answer
 from adapters.kubernetes.api import Api
 from adapters.kubernetes.objects import MOST_PAGES, all_of, read_objects
 from adapters.kubernetes.paths import stranger
-from adapters.kubernetes.transport.seam import Answer, Request
+from adapters.kubernetes.transport.seam import HttpAnswer, HttpRequest
 from adapters.memory.clock import MemoryClock
 from contracts.kubernetes_pods import PODS
 from domain.cni.errors import CniError
@@ -41,8 +41,8 @@ HANDLES = "/apis/crd.projectcalico.org/v1/ipamhandles"
 MOST_REQUESTS = 400
 
 
-def said(document) -> Answer:
-    return Answer(200, json.dumps(document).encode(), {"content-type": "application/json"})
+def said(document) -> HttpAnswer:
+    return HttpAnswer(200, json.dumps(document).encode(), {"content-type": "application/json"})
 
 
 def changed(*path, to=None, drop=False):
@@ -87,11 +87,11 @@ def annotated(_request, answer):
 GZIP = {"content-encoding": "gzip"}
 STATUS = {"kind": "Status", "apiVersion": "v1", "metadata": {}}
 LIES = {
-    "HTML": always(Answer(200, b"<html>sign in</html>", {"content-type": "text/html"})),
-    "nothing": always(Answer(200, b"", {})),
+    "HTML": always(HttpAnswer(200, b"<html>sign in</html>", {"content-type": "text/html"})),
+    "nothing": always(HttpAnswer(200, b"", {})),
     "no object": always(said([1])),
-    "cut off": lambda _request, answer: Answer(answer.status, answer.body[:-2], {}),
-    "too deep": always(Answer(200, b"[" * 100_000, {})),
+    "cut off": lambda _request, answer: HttpAnswer(answer.status, answer.body[:-2], {}),
+    "too deep": always(HttpAnswer(200, b"[" * 100_000, {})),
     "an empty object": always(said({})),
     "a success": always(said(STATUS | {"status": "Success"})),
     "another kind": changed("kind", to="Secret"),
@@ -105,7 +105,7 @@ LIES = {
     "items that are numbers": changed("items", to=[7]),
     "a token that is a number": changed("metadata", "continue", to=7),
     "pages without end": endless,
-    "compressed": lambda _request, answer: Answer(answer.status, gzip.compress(answer.body), GZIP),
+    "compressed": lambda _request, answer: HttpAnswer(answer.status, gzip.compress(answer.body), GZIP),
     "a conflict": always(FakeApiserver.failure(409, "the object has been modified", reason="Conflict")),
     "it exists": always(FakeApiserver.failure(409, "it is there already", reason="AlreadyExists")),
     "gone": always(FakeApiserver.failure(410, "too old", reason="Expired")),
@@ -132,7 +132,7 @@ class Hostile(KubernetesNode):
 
         self.recorded._transport.send = send
 
-    def _distorted(self, request: Request, answer: Answer) -> Answer:
+    def _distorted(self, request: HttpRequest, answer: HttpAnswer) -> HttpAnswer:
         self.asked += 1
         if self.lie is None or self.asked < self.first or (self.once and self.asked > self.first):
             return answer
@@ -265,7 +265,7 @@ def test_no_lie_makes_an_operator_release_what_is_in_use(sound, lie, command):
 # --- single answers --------------------------------------------------------------------------------------------------
 
 
-POD = Request("GET", f"{PODS}/web-1")
+POD = HttpRequest("GET", f"{PODS}/web-1")
 POD_OBJECT = {"kind": "Pod", "apiVersion": "v1"}
 METADATA = {"name": "web-1", "namespace": "gold", "resourceVersion": "7"}
 LIST = {"kind": "IPAMHandleList", "apiVersion": "crd.projectcalico.org/v1", "metadata": {}, "items": []}
@@ -281,10 +281,10 @@ LIST = {"kind": "IPAMHandleList", "apiVersion": "crd.projectcalico.org/v1", "met
         (POD, POD_OBJECT | {"metadata": METADATA | {"namespace": "tin"}}, "Pod web-1 instead of web-1"),
         (POD, POD_OBJECT, "Pod without metadata.name"),
         (POD, STATUS, "Status instead of Pod in v1"),
-        (Request("DELETE", f"{HANDLES}/h"), STATUS, ""),
-        (Request("GET", f"{HANDLES}/h"), STATUS, "Status instead of IPAMHandle in crd.projectcalico.org/v1"),
-        (Request("GET", "/apis"), {"groups": []}, ""),
-        (Request("GET", "/apis"), STATUS, "Status instead of the list of API groups"),
+        (HttpRequest("DELETE", f"{HANDLES}/h"), STATUS, ""),
+        (HttpRequest("GET", f"{HANDLES}/h"), STATUS, "Status instead of IPAMHandle in crd.projectcalico.org/v1"),
+        (HttpRequest("GET", "/apis"), {"groups": []}, ""),
+        (HttpRequest("GET", "/apis"), STATUS, "Status instead of the list of API groups"),
         (all_of(HANDLES), LIST, ""),
         (all_of(HANDLES), LIST | {"items": None}, ""),
         (all_of(HANDLES), {"kind": "x" * 1000}, f"{'x' * 100} instead of IPAMHandleList in crd.projectcalico.org/v1"),
@@ -299,7 +299,7 @@ def test_an_answer_is_about_what_was_asked_for(request_, document, told):
     assert stranger(request_, document) == told
 
 
-def reading(server: FakeApiserver, request: Request) -> str:
+def reading(server: FakeApiserver, request: HttpRequest) -> str:
     with pytest.raises(Unavailable) as caught:
         read_objects(Api(server.transport(), MemoryClock()), [request], SOON)
     return str(caught.value)
@@ -314,7 +314,7 @@ def test_the_server_at_fault_is_named():
 
 def test_an_answer_that_is_compressed_says_so():
     server = FakeApiserver("v1")
-    server.before = lambda request: Answer(200, b"\x1f\x8b", {"content-encoding": "gzip"})
+    server.before = lambda request: HttpAnswer(200, b"\x1f\x8b", {"content-encoding": "gzip"})
     assert "200, compressed though nobody asked for that" in reading(server, all_of(HANDLES))
 
 
@@ -325,7 +325,7 @@ def pages(server: FakeApiserver, name) -> None:
         | {"metadata": {"continue": str(len(asked))}}
         | {"items": [{"metadata": {"name": name(asked.append(request) or len(asked)), "resourceVersion": "1"}}]}
     )
-    asked: list[Request] = []
+    asked: list[HttpRequest] = []
 
 
 def test_pages_that_repeat_end_at_the_first():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.kubernetes.transport.http11 import MOST, CutOff, Garbled, Reader, TooLarge, request_octets
-from adapters.kubernetes.transport.seam import Answer
+from adapters.kubernetes.transport.seam import HttpAnswer
 
 
 def reader(*pieces: bytes) -> Reader:
@@ -68,7 +68,7 @@ def test_anything_may_come(octets):
 
 def test_headers_have_small_letters_and_repeated_ones_are_joined():
     answer, _ = reader(LENGTH).answer("GET")
-    assert answer == Answer(200, b"hello", {"content-length": "5", "a": "b, c"})
+    assert answer == HttpAnswer(200, b"hello", {"content-length": "5", "a": "b, c"})
 
 
 def test_an_answer_without_a_length_ends_with_the_connection():

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from adapters.kubernetes.answers import Fault, Reply, read_answer
+from adapters.kubernetes.answers import NoReply, Reply, read_answer
 from adapters.kubernetes.api import FEW_PAUSES, PAUSES, Api, Forbidden
-from adapters.kubernetes.transport.seam import Answer, Oversized, Request, TransportError, Untrusted
+from adapters.kubernetes.transport.seam import ApiTransportError, ApiUntrusted, HttpAnswer, HttpRequest, Oversized
 from adapters.memory.clock import MemoryClock
 from ports.deadline import Deadline
 from ports.errors import BadConfiguration, Expired, Unauthorized, Unavailable
@@ -18,15 +18,15 @@ from services.fake_apiserver import FakeApiserver, Recorded, lost
 SOON = Deadline(1000.0)
 SERVER = "Kubernetes API server https://api.test:6443"
 HANDLES = "/apis/crd.projectcalico.org/v1/ipamhandles"
-READ = Request("GET", f"{HANDLES}/h")
-POD = Request("GET", "/api/v1/namespaces/gold/pods/web-0")
-POST = Request("POST", HANDLES, body=b'{"metadata":{"name":"h"}}')
-DELETE = Request("DELETE", f"{HANDLES}/h")
+READ = HttpRequest("GET", f"{HANDLES}/h")
+POD = HttpRequest("GET", "/api/v1/namespaces/gold/pods/web-0")
+POST = HttpRequest("POST", HANDLES, body=b'{"metadata":{"name":"h"}}')
+DELETE = HttpRequest("DELETE", f"{HANDLES}/h")
 
 
-def put(version: str, text: str = "b") -> Request:
+def put(version: str, text: str = "b") -> HttpRequest:
     body = {"metadata": {"name": "h", "resourceVersion": version}, "spec": {"handleID": text}}
-    return Request("PUT", f"{HANDLES}/h", body=json.dumps(body).encode())
+    return HttpRequest("PUT", f"{HANDLES}/h", body=json.dumps(body).encode())
 
 
 @pytest.fixture
@@ -101,14 +101,14 @@ class TestReading:
         assert len(recorded.log) == len(PAUSES) + 1
 
     def test_a_failure_of_a_proxy_shows_its_status_and_not_its_page(self, server, api):
-        server.before = lambda request: Answer(502, b"<html>token=secret</html>", {})
+        server.before = lambda request: HttpAnswer(502, b"<html>token=secret</html>", {})
         with pytest.raises(Unavailable, match=f"^{SERVER}: the server answered 502$"):
             api.read([READ], SOON)
 
     def test_only_what_has_no_answer_is_asked_again(self, server, api, recorded):
         busy = fail_first(1, server.failure(503, "no"))
         server.before = lambda request: busy(request) if request == READ else None
-        api.read([POD, READ, Request("GET", HANDLES)], SOON)
+        api.read([POD, READ, HttpRequest("GET", HANDLES)], SOON)
         assert recorded.rounds == [3, 1]
 
     def test_equal_requests_are_sent_once(self, server, api, recorded):
@@ -140,7 +140,7 @@ class TestReading:
         assert clock.slept[len(PAUSES) :] == list(FEW_PAUSES)
 
     def test_a_certificate_that_is_not_trusted_is_told_at_once(self, server, api, clock):
-        server.before = fail_first(99, Untrusted("https://api.test:6443: certificate signed by unknown authority"))
+        server.before = fail_first(99, ApiUntrusted("https://api.test:6443: certificate signed by unknown authority"))
         with pytest.raises(Unavailable, match="unknown authority"):
             api.read([READ], SOON)
         assert clock.slept == []
@@ -336,35 +336,35 @@ class TestAnswers:
     @pytest.mark.parametrize("status", [200, 404, 409])
     def test_an_answer_that_is_not_kubernetes_says_nothing_about_objects(self, server, api, status, body):
         """K03: a page of a proxy must not look like "there is no such object"."""
-        server.before = lambda request: Answer(status, body, {})
+        server.before = lambda request: HttpAnswer(status, body, {})
         with pytest.raises(Unavailable, match=rf"^{SERVER}: the answer \({status}\) is not that of a Kubernetes"):
             api.read([READ], SOON)
 
     def test_json_of_somebody_else_is_no_refusal(self, server, api):
-        server.before = lambda request: Answer(404, b'{"error":"no route"}', {})
+        server.before = lambda request: HttpAnswer(404, b'{"error":"no route"}', {})
         with pytest.raises(Unavailable, match="the server answered 404"):
             api.read([READ], SOON)
 
     def test_a_redirect_is_not_followed(self, server, api):
-        server.before = lambda request: Answer(302, b"{}", {"location": "https://evil.test"})
+        server.before = lambda request: HttpAnswer(302, b"{}", {"location": "https://evil.test"})
         with pytest.raises(Unavailable, match="the server answered 302"):
             api.read([READ], SOON)
 
     def test_a_group_that_is_not_served_is_a_clear_answer(self):
-        reply = read_answer(Answer(404, b"404 page not found\n", {}))
+        reply = read_answer(HttpAnswer(404, b"404 page not found\n", {}))
         assert isinstance(reply, Reply)
         assert (reply.status, reply.message) == (404, "the server could not find the requested resource")
 
     def test_what_a_refusal_says(self):
         status = {"kind": "Status", "reason": "Invalid", "details": {"causes": [{"reason": "r", "field": "f"}, 7]}}
-        reply = read_answer(Answer(422, json.dumps(status).encode(), {}))
+        reply = read_answer(HttpAnswer(422, json.dumps(status).encode(), {}))
         assert (reply.reason, reply.causes, reply.message) == ("Invalid", [("r", "f")], "the server answered 422")
         for odd in ({"details": 7}, {"details": {"causes": 7}}, {"message": 7, "reason": 7}):
-            assert read_answer(Answer(422, json.dumps({"kind": "Status"} | odd).encode(), {})).causes == []
+            assert read_answer(HttpAnswer(422, json.dumps({"kind": "Status"} | odd).encode(), {})).causes == []
 
     def test_a_busy_server_has_done_nothing(self):
-        busy, failed = (read_answer(Answer(status, b"{}", {})) for status in (429, 500))
-        assert isinstance(busy, Fault)
+        busy, failed = (read_answer(HttpAnswer(status, b"{}", {})) for status in (429, 500))
+        assert isinstance(busy, NoReply)
         assert (busy.harmless, failed.harmless) == (True, False)
 
 
@@ -376,7 +376,7 @@ class TestRemembering:
         return server
 
     def test_a_pod_and_a_namespace_are_asked_for_once_in_two_seconds(self, gold, api, recorded, clock):
-        namespace = Request("GET", "/api/v1/namespaces/gold")
+        namespace = HttpRequest("GET", "/api/v1/namespaces/gold")
         for _ in range(3):
             api.read([POD, namespace], SOON)
         assert recorded.rounds == [2]
@@ -388,17 +388,17 @@ class TestRemembering:
     def test_a_pod_is_forgotten_when_it_is_written_whatever_came_of_it(self, gold, api, recorded, status):
         api.read([POD], SOON)
         gold.before = lambda request: gold.failure(status, "no") if request.method == "PATCH" else None
-        patch = Request("PATCH", f"{POD.path}/status", body=b"{}")
+        patch = HttpRequest("PATCH", f"{POD.path}/status", body=b"{}")
         with contextlib.suppress(Unavailable):
             api.write(patch, SOON)
         api.read([POD], SOON)
         assert [line.split()[0] for line in recorded.log] == ["GET", "PATCH", "GET"]
 
     def test_nothing_else_is_remembered(self, gold, api, recorded):
-        lists = Request("GET", "/api/v1/namespaces/gold/pods", (("limit", "500"),))
-        absent = Request("GET", "/api/v1/namespaces/gold/pods/none")
-        account = Request("GET", "/api/v1/namespaces/gold/serviceaccounts/x")
-        node = Request("GET", "/api/v1/nodes/node-a")
+        lists = HttpRequest("GET", "/api/v1/namespaces/gold/pods", (("limit", "500"),))
+        absent = HttpRequest("GET", "/api/v1/namespaces/gold/pods/none")
+        account = HttpRequest("GET", "/api/v1/namespaces/gold/serviceaccounts/x")
+        node = HttpRequest("GET", "/api/v1/nodes/node-a")
         for _ in range(2):
             api.read([READ, lists, absent, account, node], SOON)
         assert recorded.rounds == [5, 5]
@@ -414,7 +414,7 @@ def test_the_cause_of_an_error_is_kept(server, api):
     server.before = fail_first(99, lost())
     with pytest.raises(Unavailable) as told:
         api.read([READ], SOON)
-    assert isinstance(told.value.__cause__, TransportError)
+    assert isinstance(told.value.__cause__, ApiTransportError)
 
 
 class TestHaste:

@@ -11,7 +11,7 @@ from adapters.kubernetes.api import Api
 from adapters.kubernetes.custom_objects import Groups
 from adapters.kubernetes.datastore import KubernetesDatastore
 from adapters.kubernetes.objects import all_of, one, read_objects
-from adapters.kubernetes.transport.seam import Answer
+from adapters.kubernetes.transport.seam import HttpAnswer
 from adapters.memory.clock import MemoryClock
 from contracts.kubernetes_pods import PODS, WEB, networked, pod_object
 from domain.cluster import ClusterInformation
@@ -88,12 +88,12 @@ class TestGroups:
         assert Groups(api, "").choose(SOON) == V1
 
     def test_an_odd_group_is_no_new_one(self, server, api):
-        server.before = lambda request: Answer(200, json.dumps({"groups": [7, {}, {"name": 7}]}).encode(), {})
+        server.before = lambda request: HttpAnswer(200, json.dumps({"groups": [7, {}, {"name": 7}]}).encode(), {})
         assert Groups(api, "").choose(SOON) == V1
 
     @pytest.mark.parametrize("groups", [None, 7])
     def test_what_is_no_list_of_groups_chooses_none(self, server, api, groups):
-        server.before = lambda request: Answer(200, json.dumps({"groups": groups}).encode(), {})
+        server.before = lambda request: HttpAnswer(200, json.dumps({"groups": groups}).encode(), {})
         with pytest.raises(Unavailable, match="instead of the list of API groups"):
             Groups(api, "").choose(SOON)
 
@@ -205,7 +205,7 @@ class TestCollections:
     @pytest.mark.parametrize("more", [{"items": None}, {"items": None, "metadata": None}])
     def test_a_collection_of_nothing_is_empty(self, server, api, more):
         body = {"kind": "IPAMHandleList", "apiVersion": V1, **more}
-        server.before = lambda request: Answer(200, json.dumps(body).encode(), {})
+        server.before = lambda request: HttpAnswer(200, json.dumps(body).encode(), {})
         assert read_objects(api, [all_of(HANDLES)], SOON) == [[]]
 
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from adapters.kubernetes.credentials.outside import Outside
-from adapters.kubernetes.credentials.settings import Tls, read_datastore_settings, read_pod_settings
+from adapters.kubernetes.credentials.settings import ApiTls, read_datastore_settings, read_pod_settings
 from domain.cni.netconf import KubernetesSettings, NetConf, PolicySettings
 from domain.moment import parse_rfc3339
 from ports.cluster import NOT_CONFIGURED
@@ -153,7 +153,7 @@ def test_certificates_inside(config):
     config.cluster["certificate-authority-data"] = encoded(OTHER)
     config.user = {"client-certificate-data": encoded(CERT), "client-key-data": encoded(KEY)}
     settings = config.read()
-    assert settings.tls == Tls(OTHER, CERT, KEY)
+    assert settings.tls == ApiTls(OTHER, CERT, KEY)
     assert settings.headers == ()
 
 
@@ -162,7 +162,7 @@ def test_certificates_in_files_beside_the_kubeconfig(config, tmp_path):
         (tmp_path / name).write_bytes(content)
     config.cluster["certificate-authority"] = "ca"
     config.user = {"client-certificate": str(tmp_path / "cert"), "client-key": "./key"}
-    assert config.read().tls == Tls(OTHER, CERT, KEY)
+    assert config.read().tls == ApiTls(OTHER, CERT, KEY)
 
 
 def test_data_come_before_a_file(config):
@@ -236,7 +236,7 @@ def test_impersonation(config):
 
 def test_verification_switched_off_and_another_name(config):
     config.cluster |= {"insecure-skip-tls-verify": True, "tls-server-name": "kubernetes"}
-    assert config.read().tls == Tls(server_name="kubernetes", insecure=True)
+    assert config.read().tls == ApiTls(server_name="kubernetes", insecure=True)
     config.cluster["certificate-authority-data"] = encoded(CERT)
     assert "specifying a root certificates file with the insecure flag is not allowed" in config.refusal()
 
@@ -271,7 +271,7 @@ def test_a_server_that_is_none_is_refused(config, url):
 
 def test_http_has_no_certificates(config):
     config.cluster = {"server": "http://a", "certificate-authority-data": encoded(CERT)}
-    assert config.read().tls == Tls()
+    assert config.read().tls == ApiTls()
 
 
 # --- contexts and several files --------------------------------------------------------------------------------------
@@ -405,7 +405,7 @@ def test_overrides_lie_over_the_kubeconfig(config, tmp_path):
         K8S_CLIENT_BURST="9",
     )
     assert str(settings.server) == "https://b:1/x"
-    assert settings.tls == Tls(OTHER, CERT, KEY)
+    assert settings.tls == ApiTls(OTHER, CERT, KEY)
     assert authorization(settings) == "Bearer another"
     assert settings.credentials == "the token in CALICO_K8SAPITOKEN"
     assert (settings.qps, settings.burst) == (7.5, 9)
@@ -423,8 +423,8 @@ def test_a_token_replaces_every_other_way_to_say_who_we_are(config):
 def test_verification_can_be_switched_off_by_the_environment(config):
     config.cluster["certificate-authority-data"] = encoded(CERT)
     for word in ("true", "1", "T"):
-        assert config.read(K8S_INSECURE_SKIP_TLS_VERIFY=word).tls == Tls(insecure=True)
-    assert config.read(K8S_INSECURE_SKIP_TLS_VERIFY="false").tls == Tls(CERT)
+        assert config.read(K8S_INSECURE_SKIP_TLS_VERIFY=word).tls == ApiTls(insecure=True)
+    assert config.read(K8S_INSECURE_SKIP_TLS_VERIFY="false").tls == ApiTls(CERT)
     assert "K8S_INSECURE_SKIP_TLS_VERIFY is 'yes', neither true nor false" in config.refusal(
         K8S_INSECURE_SKIP_TLS_VERIFY="yes"
     )
@@ -478,7 +478,7 @@ def test_the_pods_client_goes_by_the_network_configuration(config, tmp_path):
     )
     settings = read_pod_settings(NetConf(policy=policy), outside())
     assert str(settings.server) == "https://policy:6443/prefix"
-    assert settings.tls == Tls(OTHER, CERT, KEY)
+    assert settings.tls == ApiTls(OTHER, CERT, KEY)
     assert authorization(settings) == f"Bearer {PLANTED}"
     assert settings.credentials == "policy.k8s_auth_token"
     kubernetes = KubernetesSettings(kubeconfig=config.write(), k8s_api_root="https://kubernetes:1/api/x")
@@ -519,7 +519,7 @@ def test_the_account_of_this_pod(tmp_path):
 
     settings = read_account("fd00::1")
     assert str(settings.server) == "https://[fd00::1]"
-    assert (settings.tls, authorization(settings)) == (Tls(CERT), "Bearer mine")
+    assert (settings.tls, authorization(settings)) == (ApiTls(CERT), "Bearer mine")
     assert settings.credentials == f"service account of this pod, token file {tmp_path}/token"
     settings = read_account("10.96.0.1", K8SAPITOKEN="another")
     assert (str(settings.server), authorization(settings)) == ("https://10.96.0.1", "Bearer another")
