@@ -1,0 +1,41 @@
+"""What documents say about files is true: every file and folder that they name is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+DOCUMENTS = [
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")),
+]
+DOCUMENTS += [f"docs/decisions/{path.name}" for path in (ROOT / "docs/decisions").glob("*.md")]
+ROOMS = ("domain", "ports", "usecases", "adapters", "entrypoints", "packaging", "tests", "docs", "manifests", "docker")
+_IN_A_ROOM = re.compile(rf"`((?:{'|'.join(ROOMS)})/[\w./*-]*)(?:::\w+)*`")
+_BARE = re.compile(r"`(\w[\w*]*\.py)`")
+_LINK = re.compile(r"\]\(([\w./-]+)(?:#[\w-]+)?\)")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_each_file_is_where_a_document_says(document):
+    text = (ROOT / document).read_text()
+    missing = [name for name in _IN_A_ROOM.findall(text) if not any(ROOT.glob(name.rstrip("/")))]
+    missing += [link for link in _LINK.findall(text) if not ((ROOT / document).parent / link).exists()]
+    assert not missing
+
+
+def test_each_bare_name_of_the_architecture_is_a_files():
+    """It is in the folder that is named before it, which people see more easily than this test."""
+    names = {path.name for room in ROOMS for path in (ROOT / room).rglob("*.py")}
+    named = _BARE.findall((ROOT / "ARCHITECTURE.md").read_text())
+    assert [name for name in named if name not in names and "*" not in name] == []
+
+
+def test_the_glossary_has_forty_words_at_most():
+    rows = [line for line in (ROOT / "docs/glossary.md").read_text().splitlines() if line.startswith("| ")]
+    assert len(rows) - 1 <= 40
