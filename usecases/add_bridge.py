@@ -184,10 +184,10 @@ class _Connection:
         return answer.replace(interfaces=tuple(interfaces), dns=dns)
 
     def _link(self, device: Device) -> Link:
-        found = self._sides.link(device)
-        if found is None:
+        link = self._sides.link(device)
+        if link is None:
             raise Refused(f'failed to lookup "{device.name}": Link not found')
-        return found
+        return link
 
 
 def _shown(link: Link) -> ResultInterface:

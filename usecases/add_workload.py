@@ -84,13 +84,13 @@ def _read_records(
         require_ready(cluster)
         return listed, None
     try:
-        cluster, listed, found, _ = runtime.datastore.fetch(CLUSTER, endpoints, profile, own, deadline=call.deadline)
+        cluster, listed, stored, _ = runtime.datastore.fetch(CLUSTER, endpoints, profile, own, deadline=call.deadline)
     except Damaged:
         cluster, listed, _ = runtime.datastore.fetch(CLUSTER, endpoints, own, deadline=call.deadline)
         require_ready(cluster)
         return listed, fetch_sound(runtime.datastore, runtime.log, profile, deadline=call.deadline)[0]
     require_ready(cluster)
-    return listed, found
+    return listed, stored
 
 
 def _refuse_unusable(call: Call, runtime: Runtime) -> int:
@@ -126,15 +126,15 @@ def _readopt(
     name = call.netconf.name
     work = Work.on(runtime, call.deadline)
 
-    def with_profile(found: WorkloadEndpoint | None) -> WorkloadEndpoint | Leave:
-        if found is None or name in found.profiles:
+    def with_profile(endpoint: WorkloadEndpoint | None) -> WorkloadEndpoint | Leave:
+        if endpoint is None or name in endpoint.profiles:
             return LEAVE
-        return found.replace(profiles=(*found.profiles, name))
+        return endpoint.replace(profiles=(*endpoint.profiles, name))
 
-    def without_profile(found: WorkloadEndpoint | None) -> WorkloadEndpoint | Leave:
-        if found is None or found.metadata.uid != existing.record.metadata.uid:
+    def without_profile(endpoint: WorkloadEndpoint | None) -> WorkloadEndpoint | Leave:
+        if endpoint is None or endpoint.metadata.uid != existing.record.metadata.uid:
             return LEAVE
-        return found.replace(profiles=tuple([profile for profile in found.profiles if profile != name]))
+        return endpoint.replace(profiles=tuple([profile for profile in endpoint.profiles if profile != name]))
 
     def forget(deadline: Deadline) -> None:
         guarded_write(work.until(deadline), existing.key, without_profile)
@@ -147,9 +147,9 @@ def _readopt(
     return Result(ips=tuple([ResultIp(network) for network in stored.record.ip_networks])), stored.record
 
 
-def _ensure_profile(call: Call, runtime: Runtime, identity: Identity, found: object | None) -> None:
+def _ensure_profile(call: Call, runtime: Runtime, identity: Identity, profile: object | None) -> None:
     """Without a policy type the network's profile decides what the endpoint may do, so it must exist."""
-    if call.netconf.policy.type or found is not None:
+    if call.netconf.policy.type or profile is not None:
         return
     try:
         runtime.datastore.create(

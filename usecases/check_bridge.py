@@ -68,67 +68,76 @@ class _Check:
     def _claimed(self, name: str, sandbox: str) -> ResultInterface | None:
         """What ADD said of an interface."""
         told = self._previous.interfaces if self._previous is not None else ()
-        return next((one for one in told if one.name == name and one.sandbox == sandbox), None)
+        return next((interface for interface in told if interface.name == name and interface.sandbox == sandbox), None)
 
     def bridge(self) -> Link:
         name = self._conf.bridge
         claim = self._claimed(name, "")
         if self._previous is not None and claim is None:
             raise Refused(f"CNI created bridge {name} in host namespace was not found")
-        found = self._sides.link(Device(HOST, name))
-        if found is None:
+        link = self._sides.link(Device(HOST, name))
+        if link is None:
             raise Refused(f"Interface name {name} not found")
-        if found.kind != "bridge":
+        if link.kind != "bridge":
             raise Refused(f"Interface {name} does not have link type of bridge")
-        if claim is not None and claim.mac and claim.mac != found.mac and self._conf.is_gateway:
+        if claim is not None and claim.mac and claim.mac != link.mac and self._conf.is_gateway:
             raise Refused(f"Bridge interface {name} Mac doesn't match: {claim.mac}")
-        if found.promiscuous != self._conf.promiscuous:
-            wanted, is_now = str(self._conf.promiscuous).lower(), str(found.promiscuous).lower()
+        if link.promiscuous != self._conf.promiscuous:
+            wanted, is_now = str(self._conf.promiscuous).lower(), str(link.promiscuous).lower()
             raise Refused(
                 f"Bridge interface {name} configured Promisc Mode {wanted} doesn't match current state: {is_now} "
             )
-        return self._up(found)
+        return self._up(link)
 
     def container_end(self) -> Link:
         claim = self._claimed(self._ifname, self._netns)
         if self._previous is not None and claim is None:
-            other = next((one for one in self._previous.interfaces if one.name == self._ifname and one.sandbox), None)
+            other = next(
+                (
+                    interface
+                    for interface in self._previous.interfaces
+                    if interface.name == self._ifname and interface.sandbox
+                ),
+                None,
+            )
             if other is not None:
                 raise Refused(f"Sandbox in prevResult {other.sandbox} doesn't match configured netns: {self._netns}")
             raise Refused(f"CNI created interface in container {self._ifname} not found")
-        found = self._sides.link(Device(POD, self._ifname))
-        if found is None:
+        link = self._sides.link(Device(POD, self._ifname))
+        if link is None:
             raise Refused(f'container interface "{self._ifname}" not found in netns "{self._netns}"')
-        if found.kind != "veth":
+        if link.kind != "veth":
             raise Refused(f"Error: Container interface {self._ifname} not of type veth")
-        if claim is not None and claim.mac and claim.mac != found.mac:
-            raise Refused(f"Interface {self._ifname} Mac {claim.mac} doesn't match container Mac: {found.mac}")
-        return found if self._conf.disable_container_interface else self._up(found)
+        if claim is not None and claim.mac and claim.mac != link.mac:
+            raise Refused(f"Interface {self._ifname} Mac {claim.mac} doesn't match container Mac: {link.mac}")
+        return link if self._conf.disable_container_interface else self._up(link)
 
     def host_end(self, bridge: Link, pod: Link) -> Link:
         """The other end, among those that ADD told of or, without that, by its alias."""
-        candidates = [found for name in self._host_names() if (found := self._sides.link(Device(HOST, name)))]
-        for found in candidates:
-            if found.peer_index != pod.index or found.index != pod.peer_index:
+        candidates = [link for name in self._host_names() if (link := self._sides.link(Device(HOST, name)))]
+        for link in candidates:
+            if link.peer_index != pod.index or link.index != pod.peer_index:
                 continue
-            claim = self._claimed(found.name, "")
-            if claim is not None and claim.mac and claim.mac != found.mac:
-                raise Refused(f"Interface {found.name} Mac doesn't match: {claim.mac} not found")
-            if found.master != bridge.index:
-                raise Refused(f'host veth "{found.name}" is not attached to bridge "{bridge.name}"')
-            return self._up(found)
+            claim = self._claimed(link.name, "")
+            if claim is not None and claim.mac and claim.mac != link.mac:
+                raise Refused(f"Interface {link.name} Mac doesn't match: {claim.mac} not found")
+            if link.master != bridge.index:
+                raise Refused(f'host veth "{link.name}" is not attached to bridge "{bridge.name}"')
+            return self._up(link)
         raise Refused(f"CNI veth created for bridge {bridge.name} was not found")
 
     def _host_names(self) -> list[str]:
         if self._previous is not None:
-            return [one.name for one in self._previous.interfaces if one.name and not one.sandbox]
+            return [
+                interface.name for interface in self._previous.interfaces if interface.name and not interface.sandbox
+            ]
         mark = alias(self._owner.network, self._owner.attachment)
         return [link.name for link in self._sides.host_links() if link.alias == mark]
 
-    def _up(self, found: Link) -> Link:
-        if not found.up:
-            raise Refused(f'interface "{found.name}" is not up')
-        return found
+    def _up(self, link: Link) -> Link:
+        if not link.up:
+            raise Refused(f'interface "{link.name}" is not up')
+        return link
 
     def port(self, bridge: Link, host: Link) -> None:
         conf = self._conf
@@ -163,7 +172,7 @@ class _Check:
         """Default routes by their destination alone; others also by gateway and table, where ADD named them."""
         for route in self._previous.routes if self._previous is not None else ():
             present = self._sides.routes(route.dst.version)
-            if not any(_is(route, one) for one in present):
+            if not any(_is(route, route_there) for route_there in present):
                 raise Refused(f"Expected Route {route.dst} not found in routing table")
         if self._conf.is_default_gateway:
             self._require_default_route(pod)

@@ -81,12 +81,12 @@ def _routes_of(call: Call, identity: Identity) -> tuple[Cidr, ...]:
 
 def _host_interface(previous: Result) -> str:
     """The host end is the interface without a sandbox."""
-    return next((one.name for one in previous.interfaces if not one.sandbox), "")
+    return next((interface.name for interface in previous.interfaces if not interface.sandbox), "")
 
 
 def _gateways(outside: Seen | None) -> dict[int, Address]:
     """By IP version, where known: the address every pod has in common, and the host link's own link-local one."""
-    local = [one.address for one in outside.addresses if one.address in LINK_LOCAL] if outside else []
+    local = [cidr.address for cidr in outside.addresses if cidr.address in LINK_LOCAL] if outside else []
     return {V4: GATEWAY_ROUTE.address} | ({V6: local[0]} if local else {})
 
 
@@ -95,7 +95,9 @@ def _faults_inside(call: Call, expected: _Expected, seen: Seen) -> list[str]:
     if seen.link is None:
         return [f"container interface {name} is missing in {netns}"]
     faults = [] if seen.link.up else [f"container interface {name} is down"]
-    wanted_mac = next((one.mac for one in previous.interfaces if one.sandbox and one.name == name), "")
+    wanted_mac = next(
+        (interface.mac for interface in previous.interfaces if interface.sandbox and interface.name == name), ""
+    )
     if wanted_mac and seen.link.mac.lower() != wanted_mac.lower():
         faults.append(f"container interface {name} has MAC {seen.link.mac} instead of {wanted_mac}")
     present = {address.address for address in seen.addresses}
@@ -105,7 +107,7 @@ def _faults_inside(call: Call, expected: _Expected, seen: Seen) -> list[str]:
         if ip.address.address not in present
     ]
     for version in sorted({ip.address.version for ip in previous.ips}):
-        for route in [one for one in expected.routes if one.version == version]:
+        for route in [destination for destination in expected.routes if destination.version == version]:
             faults += _faults_of_route(name, route, seen, expected.gateways.get(version))
         if version == V4 and GATEWAY_ROUTE not in [destination for destination, _ in seen.routes]:
             faults.append(f"route to {GATEWAY_ROUTE} is missing on container interface {name}")

@@ -80,8 +80,8 @@ class _GarbageCollection:
         """If it is still this attachment's: names and indexes are used again."""
         with self._runtime.bridges.enter("", self._call.deadline) as sides:
             device = Device(HOST, stale.host_name)
-            found = sides.link(device)
-            if found is not None and attachment_of(self._network, found.alias) == stale.id:
+            link = sides.link(device)
+            if link is not None and attachment_of(self._network, link.alias) == stale.id:
                 sides.remove(device)
 
     def _collect_devices(self) -> None:

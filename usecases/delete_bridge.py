@@ -81,8 +81,8 @@ class _Deletion:
         """Usually it has gone with its other end. Its alias says that it is this attachment's."""
         with self._runtime.bridges.enter("", self._call.deadline) as sides:
             for device in self._candidates(sides):
-                found = sides.link(device)
-                if found is not None and found.alias == self._alias:
+                link = sides.link(device)
+                if link is not None and link.alias == self._alias:
                     sides.remove(device)
 
     def _candidates(self, sides: Sides) -> list[Device]:
@@ -90,7 +90,7 @@ class _Deletion:
         if self._record is not None:
             return [Device(HOST, self._record.host_name)]
         names = [host_name(self._owner.attachment)]
-        names += [one.name for one in self._previous.interfaces if one.name and not one.sandbox]
+        names += [interface.name for interface in self._previous.interfaces if interface.name and not interface.sandbox]
         names += [link.name for link in sides.host_links() if link.alias == self._alias]
         return [Device(HOST, name) for name in dict.fromkeys(names)]
 
@@ -126,8 +126,8 @@ class _Deletion:
         """Or may have, for all we know."""
         own = self._owner.attachment
         try:
-            known = [one.id for one in self._runtime.attachments.all(self._owner.network)]
+            known = [attachment.id for attachment in self._runtime.attachments.all(self._owner.network)]
         except PortError as error:
             self._runtime.log.warning("Cannot tell whether the container has other interfaces", error=error)
             return True
-        return any(one.container_id == own.container_id and one != own for one in known)
+        return any(known_id.container_id == own.container_id and known_id != own for known_id in known)

@@ -42,7 +42,7 @@ def allocate(
 def _allocate_all(
     conf: HostLocalConf, owner: AttachmentId, files: AddressFiles, given: list[Address]
 ) -> tuple[ResultIp, ...]:
-    taken = {one.address: one for one in files.reservations()}
+    taken = {reservation.address: reservation for reservation in files.reservations()}
     wanted = list(dict.fromkeys(conf.requested))
     ips = []
     for number, ranges in enumerate(conf.sets):
@@ -57,7 +57,9 @@ def _allocate_all(
         files.reserve(given[-1], owner.container_id, owner.ifname, number)
         ips.append(ip)
     if wanted:
-        raise CniError(INTERNAL, "failed to allocate all requested IPs: " + " ".join([str(one) for one in wanted]))
+        raise CniError(
+            INTERNAL, "failed to allocate all requested IPs: " + " ".join([str(address) for address in wanted])
+        )
     return tuple(ips)
 
 
@@ -74,9 +76,9 @@ def _choose(
 ) -> ResultIp:
     if requested is not None:
         return _requested(ranges, requested, taken)
-    for one in taken.values():
-        if _is_whose(one, owner) and ranges.range_of(one.address) is not None:
-            what = f"{one.address} has been allocated to {owner.container_id}"
+    for reservation in taken.values():
+        if _is_whose(reservation, owner) and ranges.range_of(reservation.address) is not None:
+            what = f"{reservation.address} has been allocated to {owner.container_id}"
             raise _NoAddress(f"{what}, duplicate allocation is not allowed")
     for address, source in ranges.candidates(last):
         if address not in taken:
@@ -85,7 +87,7 @@ def _choose(
 
 
 def _requested(ranges: RangeSet, requested: Address, taken: dict[Address, AddressFile]) -> ResultIp:
-    source = next(one for one in ranges.ranges if requested in one)
+    source = next(inside for inside in ranges.ranges if requested in inside)
     if requested == source.gateway:
         raise _NoAddress(f"requested ip {requested} is subnet's gateway")
     if requested in taken:
@@ -105,14 +107,14 @@ def release(owner: AttachmentId, files: AddressFiles, deadline: Deadline) -> Non
     if not files.exist():
         return
     with files.held(deadline):
-        for one in files.reservations():
-            if _is_whose(one, owner):
-                files.release(one.address)
+        for reservation in files.reservations():
+            if _is_whose(reservation, owner):
+                files.release(reservation.address)
 
 
 def check(owner: AttachmentId, files: AddressFiles, deadline: Deadline) -> None:
     with files.held(deadline):
-        if not any(_is_whose(one, owner) for one in files.reservations()):
+        if not any(_is_whose(reservation, owner) for reservation in files.reservations()):
             raise CniError(INTERNAL, f"host-local: Failed to find address added by container {owner.container_id}")
 
 
@@ -125,12 +127,12 @@ def collect(
         return ()
     with files.held(deadline):
         stale = [
-            one
-            for one in files.reservations()
-            if now - one.made > YOUNG and not any(_is_whose(one, owner) for owner in kept)
+            reservation
+            for reservation in files.reservations()
+            if now - reservation.made > YOUNG and not any(_is_whose(reservation, owner) for owner in kept)
         ]
-        for one in stale:
-            files.release(one.address)
+        for reservation in stale:
+            files.release(reservation.address)
     return tuple(stale)
 
 

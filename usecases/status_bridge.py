@@ -17,8 +17,8 @@ def status_bridge(call: BridgeCall, runtime: BridgeRuntime) -> None:
     """Refused with code 50; what the IPAM plugin says keeps its own code."""
     runtime.bridges.require_privilege()
     with runtime.bridges.enter("", call.deadline) as sides:
-        found = sides.link(Device(HOST, call.netconf.bridge))
-    if found is not None and found.kind != "bridge":
+        link = sides.link(Device(HOST, call.netconf.bridge))
+    if link is not None and link.kind != "bridge":
         raise Refused(f'"{call.netconf.bridge}" already exists but is not a bridge', NOT_AVAILABLE)
     if call.netconf.masquerade:
         try:

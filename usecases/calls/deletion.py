@@ -27,13 +27,13 @@ def with_settings_of_add(delete: Callable[[Call, Runtime], None], call: Call, ru
             raise
         from usecases.calls.lost_settings import settings_of_add
 
-        found = settings_of_add(call.netconf, runtime)
-        if found is None:
+        settings = settings_of_add(call.netconf, runtime)
+        if settings is None:
             _raise_retriable(error, runtime)
             raise
-        runtime.log.warning("DEL lacks settings; using those that are installed", lacks=error, used=found.source)
+        runtime.log.warning("DEL lacks settings; using those that are installed", lacks=error, used=settings.source)
         try:
-            delete(call.replace(netconf=found.netconf), runtime.former.runtime(found.netconf))
+            delete(call.replace(netconf=settings.netconf), runtime.former.runtime(settings.netconf))
         except (PortError, NoNodename) as still:
             _raise_retriable(still, runtime)
             raise

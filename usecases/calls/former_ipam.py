@@ -39,12 +39,14 @@ def release_by_plugin(call: Call, runtime: Runtime) -> None:
         return
     from usecases.calls.lost_settings import ipam_of_add
 
-    found = ipam_of_add(call, runtime)
-    runtime.log.warning("DEL names no IPAM plugin", ipam=netconf.ipam.type, used=found.source if found else "none")
-    if found is not None and found.netconf.ipam.type not in (*_NO_IPAM, OWN_IPAM):
-        text = text_for_release(found.netconf, found.text)
-        plugin = runtime.former.runtime(found.netconf).ipam_plugin
-        plugin.delete(IpamCall(request, found.netconf, text), call.deadline)
+    settings = ipam_of_add(call, runtime)
+    runtime.log.warning(
+        "DEL names no IPAM plugin", ipam=netconf.ipam.type, used=settings.source if settings else "none"
+    )
+    if settings is not None and settings.netconf.ipam.type not in (*_NO_IPAM, OWN_IPAM):
+        text = text_for_release(settings.netconf, settings.text)
+        plugin = runtime.former.runtime(settings.netconf).ipam_plugin
+        plugin.delete(IpamCall(request, settings.netconf, text), call.deadline)
 
 
 def release_others(call: Call, runtime: Runtime, endpoint: WorkloadEndpoint | None) -> None:

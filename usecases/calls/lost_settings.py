@@ -49,15 +49,15 @@ class FoundSettings(Value):
 def settings_of_add(netconf: NetConf, runtime: Runtime) -> FoundSettings | None:
     """None if nothing is installed that the configuration lacks."""
     installed, node = runtime.former.installed(), runtime.node
-    found, sources = netconf, []
+    completed, sources = netconf, []
     path, other = _of_same_network(netconf, installed)
     if other is not None:
-        found = _completed(netconf, other, node)
-        sources += [path] if found != netconf else []
-    if _lacks_kubeconfig(found, node) and installed.kubeconfig:
-        found = found.replace(kubernetes=found.kubernetes.replace(kubeconfig=installed.kubeconfig))
+        completed = _completed(netconf, other, node)
+        sources += [path] if completed != netconf else []
+    if _lacks_kubeconfig(completed, node) and installed.kubeconfig:
+        completed = completed.replace(kubernetes=completed.kubernetes.replace(kubeconfig=installed.kubeconfig))
         sources.append(installed.kubeconfig)
-    return FoundSettings(found, ", ".join(sources)) if sources else None
+    return FoundSettings(completed, ", ".join(sources)) if sources else None
 
 
 def ipam_of_add(call: Call, runtime: Runtime) -> FoundSettings | None:
@@ -85,9 +85,9 @@ def plugin_document(text: str, network: str, plugin: str) -> dict[str, Json] | N
         return None
     plugins = document.get("plugins")
     shared: dict[str, Json] = {member: document[member] for member in ("cniVersion", "name") if member in document}
-    for one in plugins if isinstance(plugins, list) else [document]:
-        if isinstance(one, dict) and one.get("type") == plugin:
-            return {**one, **shared}
+    for entry in plugins if isinstance(plugins, list) else [document]:
+        if isinstance(entry, dict) and entry.get("type") == plugin:
+            return {**entry, **shared}
     return None
 
 
@@ -127,7 +127,7 @@ def _filled(value: V, other: V, node: ThisNode, fields: tuple[tuple[str, ...], t
 
 def _is_lost(path: str, node: ThisNode) -> bool:
     """A list of kubeconfigs is lost if none of it is there."""
-    return not any(node.exists(one) for one in path.split(":") if one)
+    return not any(node.exists(part) for part in path.split(":") if part)
 
 
 def _lacks_kubeconfig(netconf: NetConf, node: ThisNode) -> bool:

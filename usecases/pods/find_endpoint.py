@@ -36,7 +36,7 @@ def endpoints_like(identity: Identity) -> WorkloadEndpoints:
 def matching(identity: Identity, endpoints: tuple[Stored[WorkloadEndpoint], ...]) -> Stored[WorkloadEndpoint] | None:
     """The first endpoint of the same container; the prefix alone also finds look-alikes (`pod-1` for `pod`)."""
     anonymous = identity.replace(endpoint="")
-    return next((one for one in endpoints if name_matches(anonymous, one.record.metadata.name)), None)
+    return next((stored for stored in endpoints if name_matches(anonymous, stored.record.metadata.name)), None)
 
 
 def endpoint_name(identity: Identity) -> str:
@@ -66,7 +66,7 @@ def _require_storable(identity: Identity) -> None:
 
 
 def is_storable(text: str) -> bool:
-    return "/" not in text and "\0" not in text and not any("\ud800" <= one <= "\udfff" for one in text)
+    return "/" not in text and "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def names_fault(identity: Identity) -> CniError | None:

@@ -27,17 +27,17 @@ def known_machines(
 ) -> dict[str, bool]:
     """Handle → whether there is such a machine. Handles that pods with an endpoint own are not asked about."""
     owned = Endpoints(endpoints)
-    found: dict[str, bool] = {}
+    known: dict[str, bool] = {}
     try:
         for handle, holder in sorted(_machines(blocks).items()):
             names = _named(handle, holder)
             if names and not owned.have_owner_of(holder):
-                found[handle] = any(_is_there(work, cluster, *one) for one in names)
+                known[handle] = any(_is_there(work, cluster, *name) for name in names)
     except BadConfiguration as error:
         work.log.debug("Nobody can be asked which virtual machines there are", error=error)
     except PortError as error:
         work.log.warning("Could not find out which virtual machines there are", error=error)
-    return found
+    return known
 
 
 def _machines(blocks: Iterable[Block]) -> dict[str, Attribute]:
@@ -47,8 +47,10 @@ def _machines(blocks: Iterable[Block]) -> dict[str, Attribute]:
 
 def _named(handle: str, holder: Attribute) -> tuple[tuple[str, str], ...]:
     """By the owners, of which one may say it, and by the handle itself, unless that is a hash."""
-    said = [(one.get("namespace", ""), one.get("vmi-name", "")) for one in (holder.secondary, holder.alternate or {})]
-    return tuple(dict.fromkeys([*[one for one in said if all(one)], *machines_named_by(handle)]))
+    said = [
+        (owner.get("namespace", ""), owner.get("vmi-name", "")) for owner in (holder.secondary, holder.alternate or {})
+    ]
+    return tuple(dict.fromkeys([*[names for names in said if all(names)], *machines_named_by(handle)]))
 
 
 def _is_there(work: Work, cluster: Cluster, namespace: str, name: str) -> bool:

@@ -77,15 +77,15 @@ class _Departure:
         return True
 
     def _other_owners(self, blocks: Mapping[Cidr, int]) -> tuple[Pod, ...]:
-        found: dict[Pod, None] = {}
+        owners: dict[Pod, None] = {}
         for cidr in blocks:
             wanted = BlockKey(cidr)
             (read,) = fetch_sound(self._work.datastore, self._work.log, wanted, deadline=self._work.deadline)
             stored: Stored[Block] | None = if_sound(read)
             if stored is not None:
                 held = stored.record.held_by(self._handle)
-                found |= {owner: None for ordinal in held for owner, _ in _owners(stored.record, ordinal)}
-        return tuple([owner for owner in found if owner != self._pod])
+                owners |= {owner: None for ordinal in held for owner, _ in _owners(stored.record, ordinal)}
+        return tuple([owner for owner in owners if owner != self._pod])
 
     def _exists(self, owner: Pod) -> bool:
         """Whether the API server has the pod. An owner that names none may be anything."""
@@ -100,11 +100,11 @@ class _Departure:
             except Damaged as error:
                 tell_damaged(self._work.log, error)
 
-    def _left(self, found: Block | None) -> Block | Leave:
-        if found is None:
+    def _left(self, present: Block | None) -> Block | Leave:
+        if present is None:
             return LEAVE
-        block = self._without(found, frozenset([self._pod]))
-        return LEAVE if block == found else block
+        block = self._without(present, frozenset([self._pod]))
+        return LEAVE if block == present else block
 
     def free(self, stored: Stored[Handle]) -> None:
         """Free everything, unless somebody else becomes an owner meanwhile."""
@@ -128,12 +128,12 @@ class _Departure:
         if not stored.record.blocks:
             guarded_write(self._work, HandleKey(self._handle), _delete_if_bare, stored)
 
-    def _freed(self, found: Block | None) -> Block | Delete | Leave:
+    def _freed(self, present: Block | None) -> Block | Delete | Leave:
         """Rewritten even if nothing is held, so that a call that has counted and not yet written counts again."""
-        if found is None:
+        if present is None:
             return LEAVE
         now = self._work.clock.now()
-        collected = found.collect(now, self._cooldown)
+        collected = present.collect(now, self._cooldown)
         block = self._without(collected, self._gone)
         held = block.held_by(self._handle)
         unowned = [ordinal for ordinal in held if not _owners(block, ordinal)]
@@ -161,5 +161,5 @@ def _owners(block: Block, ordinal: int) -> list[tuple[Pod, str]]:
     return [(Pod(owner.get("namespace", ""), owner.get("pod", "")), slot) for slot, owner in slots.items() if owner]
 
 
-def _delete_if_bare(found: Handle | None) -> Delete | Leave:
-    return DELETE if found is not None and not found.blocks else LEAVE
+def _delete_if_bare(handle: Handle | None) -> Delete | Leave:
+    return DELETE if handle is not None and not handle.blocks else LEAVE

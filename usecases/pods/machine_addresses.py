@@ -45,28 +45,28 @@ class MachineAddresses:
     def own(self, version: int | None = None) -> tuple[Allocation, ...]:
         """All that the machine has (of one IP version): now the pod's too. IpamError for a target without any."""
         handle = self._work.datastore.get(HandleKey(self._request.handle), self._work.deadline)
-        found: list[Allocation] = []
+        allocations: list[Allocation] = []
         for cidr in handle.record.blocks if handle else ():
             if version in (None, cidr.version):
-                found += self._own_in(cidr)
-        if self._is_target and not found:
+                allocations += self._own_in(cidr)
+        if self._is_target and not allocations:
             raise IpamError(f"migration target pod but no IP allocated to VM handle {self._request.handle}")
-        return tuple(sorted(found, key=lambda allocation: (allocation.block.version, allocation.address.number)))
+        return tuple(sorted(allocations, key=lambda allocation: (allocation.block.version, allocation.address.number)))
 
     def own_adopted(self, allocation: Allocation) -> None:
         """The same for one that another pod of the machine was given meanwhile; `Conflict` if it is gone again."""
-        if all(one.ordinal != allocation.ordinal for one in self._own_in(allocation.block)):
+        if all(own.ordinal != allocation.ordinal for own in self._own_in(allocation.block)):
             raise Conflict(BlockKey(allocation.block))
 
     def _own_in(self, cidr: Cidr) -> tuple[Allocation, ...]:
-        def owned(found: Block | None) -> Block | Leave:
-            block = found
-            for ordinal, holder in _held(found, self._request.handle).items():
+        def owned(present: Block | None) -> Block | Leave:
+            block = present
+            for ordinal, holder in _held(present, self._request.handle).items():
                 assert block is not None  # noqa: S101 - it holds something
                 if not self._is_ours(holder):
                     self.before[cidr, ordinal] = holder
                 block = update_owners(block, ordinal, self._update(self._request.secondary), ANYTHING)
-            return LEAVE if block is None or block == found else block.replace(sequence=block.sequence + 1)
+            return LEAVE if block is None or block == present else block.replace(sequence=block.sequence + 1)
 
         self._undo.register(f"ownership of the machine's address in {cidr}", lambda until: self._hand_back(cidr, until))
         left = guarded_write(self._work, BlockKey(cidr), owned)
@@ -77,13 +77,13 @@ class MachineAddresses:
         return tuple([Allocation(cidr, ordinal, sequences.get(ordinal, 0), held_before=True) for ordinal in held])
 
     def _hand_back(self, cidr: Cidr, deadline: Deadline) -> None:
-        def handed_back(found: Block | None) -> Block | Leave:
-            block = found
-            for ordinal, holder in _held(found, self._request.handle).items():
+        def handed_back(present: Block | None) -> Block | Leave:
+            block = present
+            for ordinal, holder in _held(present, self._request.handle).items():
                 earlier = self.before.get((cidr, ordinal))
                 if block is not None and earlier is not None and self._is_ours(holder):
                     block = update_owners(block, ordinal, self._update(self._slot(earlier)), ANYTHING)
-            return LEAVE if block is None or block == found else block.replace(sequence=block.sequence + 1)
+            return LEAVE if block is None or block == present else block.replace(sequence=block.sequence + 1)
 
         guarded_write(self._work.until(deadline), BlockKey(cidr), handed_back)
 

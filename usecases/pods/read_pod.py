@@ -125,7 +125,7 @@ def _read_wishes(call: Call, runtime: Runtime, namespace: Namespace, pod: Pod) -
         return pool_wishes(pod.annotations, namespace.annotations)
     except BadAnnotation as error:
         where = f"annotation {error.key} of pod {pod.namespace}/{pod.name} or its namespace is {error.raw}"
-        known = ", ".join([one.record.metadata.name for one in runtime.datastore.list(IPPools(), call.deadline)])
+        known = ", ".join([pool.record.metadata.name for pool in runtime.datastore.list(IPPools(), call.deadline)])
         raise CniError(INVALID_CONFIG, str(error), f"{where}; IP pools: {known or 'none'}") from error
 
 

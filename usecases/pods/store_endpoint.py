@@ -51,24 +51,24 @@ def store_pod_endpoint(
             datastore.update(key, earlier, stored.revision, deadline)
 
     undo.register("store WorkloadEndpoint", restore)
-    found = existing
+    stored = existing
     for _ in range(MAX_WRITES - 1):
         try:
-            return _write_once(datastore, key, endpoint, found, deadline)
+            return _write_once(datastore, key, endpoint, stored, deadline)
         except (Conflict, AlreadyExists, Missing) as error:
-            if found is None and isinstance(error, Missing):  # the pod itself is gone
+            if stored is None and isinstance(error, Missing):  # the pod itself is gone
                 raise
-            found = datastore.get(key, deadline)
-            _require_same(existing, found)
-    return _write_once(datastore, key, endpoint, found, deadline)
+            stored = datastore.get(key, deadline)
+            _require_same(existing, stored)
+    return _write_once(datastore, key, endpoint, stored, deadline)
 
 
-def _require_same(existing: Stored[WorkloadEndpoint] | None, found: Stored[WorkloadEndpoint] | None) -> None:
-    if existing is None or found is None:
+def _require_same(existing: Stored[WorkloadEndpoint] | None, stored: Stored[WorkloadEndpoint] | None) -> None:
+    if existing is None or stored is None:
         return
-    was, now = existing.record.metadata.uid, found.record.metadata.uid
+    was, now = existing.record.metadata.uid, stored.record.metadata.uid
     if was and was != now:
-        name = f"{found.record.metadata.namespace}/{found.record.pod}"
+        name = f"{stored.record.metadata.namespace}/{stored.record.pod}"
         raise CniError(INTERNAL, f"pod {name} was made again during this call: its uid is {now}, not {was}")
 
 
@@ -76,13 +76,13 @@ def _write_once(
     datastore: Datastore,
     key: WorkloadEndpointKey,
     endpoint: WorkloadEndpoint,
-    found: Stored[WorkloadEndpoint] | None,
+    stored: Stored[WorkloadEndpoint] | None,
     deadline: Deadline,
 ) -> None:
-    if found is None:
+    if stored is None:
         datastore.create(key, endpoint, deadline)
     else:
-        datastore.update(key, _over(found.record, endpoint), found.revision, deadline)
+        datastore.update(key, _over(stored.record, endpoint), stored.revision, deadline)
 
 
 def _is_of_this_call(stored: WorkloadEndpoint, endpoint: WorkloadEndpoint, earlier: WorkloadEndpoint | None) -> bool:
