@@ -10,7 +10,7 @@ from domain.cni.netconf import BOTH_OFF
 from domain.cni.result import Result, ResultIp, ResultRoute
 from domain.ipam.address import V4, V6, Cidr
 from domain.ipam.block import HOST, Owner
-from domain.ipam.errors import IpamError, StillContended
+from domain.ipam.errors import IpamError
 from domain.ipam.request import AssignRequest
 from domain.moment import go_string
 from domain.workload.identity import KUBERNETES, identify
@@ -21,7 +21,7 @@ from usecases.calls.safeguards import host_lock, refuse_own_namespace
 from usecases.ipam.allocation_terms import read_ahead
 from usecases.ipam.auto_assign import auto_assign
 from usecases.ipam.free_addresses import free_unfinished
-from usecases.ipam.work import MAX_TRIES, Work
+from usecases.ipam.work import Work, until_won
 from usecases.pods.find_endpoint import endpoint_name
 
 TYPE_CHECKING = False
@@ -100,12 +100,9 @@ class _Assignment:
         )
         if machine.migration:
             return _result(tuple([allocation.alone for allocation in held.own(self._version)])).replace(routes=())
-        for _ in range(MAX_TRIES):
-            try:
-                return _result(tuple([self._answer(allocation) for allocation in self._complete(held, request)]))
-            except Conflict:  # another pod's DEL has just freed what was there
-                continue
-        raise StillContended(HandleKey(request.handle))
+        # `Conflict`: another pod's DEL has just freed what was there
+        allocations = until_won(HandleKey(request.handle), lambda: self._complete(held, request), Conflict)
+        return _result(tuple([self._answer(allocation) for allocation in allocations]))
 
     @property
     def _version(self) -> int | None:

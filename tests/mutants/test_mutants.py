@@ -78,8 +78,8 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "a count is settled without rewriting the block": (
         "usecases/ipam/count_handle.py",
-        "            if found is not None:\n",
-        "            if False:\n",
+        "        if found is not None:\n",
+        "        if False:\n",
         51,
     ),
     "a count that was raised is taken back whatever happened since": (

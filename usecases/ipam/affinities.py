@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from domain.ipam.address import BITS, Cidr
 from domain.ipam.block import HOST, PENDING, VIRTUAL, Owner
-from domain.ipam.errors import IpamError, StillContended
+from domain.ipam.errors import IpamError
 from domain.ipam.pools import enabled_pools, pool_of, require_block_size
 from ports.datastore import Affinities, AffinityKey, BlockKey, IPPools
 from ports.errors import Conflict, Missing, PortError
 from usecases.ipam.claim_block import BlockClaimConflict, ClaimOvertaken, claim_block, drop_affinity, give_up_block
-from usecases.ipam.work import MAX_TRIES
+from usecases.ipam.work import LostRace, until_won
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,15 +48,16 @@ def claim_affinity(work: Work, cidr: Cidr, owner: Owner) -> tuple[tuple[Cidr, ..
 
 
 def _claim(work: Work, owner: Owner, cidr: Cidr) -> bool:
-    for _ in range(MAX_TRIES):
+    def claim() -> bool:
         try:
             claim_block(work, owner, cidr)
         except ClaimOvertaken:
-            continue
+            raise
         except BlockClaimConflict:
             return False
         return True
-    raise StillContended(BlockKey(cidr))
+
+    return until_won(BlockKey(cidr), claim, ClaimOvertaken)
 
 
 def _pool_around(work: Work, cidr: Cidr) -> Pool:
@@ -106,15 +107,17 @@ def release_pool_affinities(work: Work, pool: Cidr) -> None:
 
     An affinity that leads to no block goes too, unless somebody may be about to make the block.
     """
-    for _ in range(MAX_TRIES):
-        inside = [one for one in _all_affinities(work) if _key(one).cidr in pool]
-        lost = [one for one in inside if not _release(work, one, must_be_empty=False)]
-        for affinity in lost:
+
+    def release() -> None:
+        inside = [affinity for affinity in _all_affinities(work) if _key(affinity).cidr in pool]
+        leading_nowhere = [affinity for affinity in inside if not _release(work, affinity, must_be_empty=False)]
+        for affinity in leading_nowhere:
             if affinity.record.state != PENDING:
                 drop_affinity(work, affinity)
-        if len(lost) == len(inside):
-            return
-    raise StillContended(pool)
+        if len(leading_nowhere) < len(inside):
+            raise LostRace
+
+    until_won(pool, release)
 
 
 def remove_host(work: Work, node: str) -> None:
@@ -132,17 +135,17 @@ def _all_affinities(work: Work) -> Iterable[Stored[Affinity]]:
 def _release(work: Work, affinity: Stored[Affinity], *, must_be_empty: bool) -> bool:
     """Give up the block an affinity leads to, going round after lost races. False if affinity or block is gone."""
     key = _key(affinity)
-    for _ in range(MAX_TRIES):
+
+    def give_up() -> bool:
         try:
             give_up_block(work, key.owner, key.cidr, must_be_empty=must_be_empty)
-        except Conflict:
-            continue
         except Missing:
             return False
         except BlockClaimConflict:
             return True
         return True
-    raise StillContended(key)
+
+    return until_won(key, give_up, Conflict)
 
 
 def _key(affinity: Stored[Affinity]) -> AffinityKey:

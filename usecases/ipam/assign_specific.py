@@ -9,7 +9,7 @@ from __future__ import annotations
 from domain.cni.errors import INVALID_CONFIG
 from domain.ipam.address import Address
 from domain.ipam.block import MACHINE_MARK, Owner
-from domain.ipam.errors import AddressTaken, HandleFull, IpamError, StillContended
+from domain.ipam.errors import AddressTaken, HandleFull, IpamError
 from domain.ipam.pools import AllocationConfig, enabled_pools, pool_of, require_block_size
 from domain.ipam.request import Allocation, AssignRequest
 from domain.value import Value
@@ -19,7 +19,7 @@ from usecases.ipam.claim_block import BlockClaimConflict, claim_block, rewrite
 from usecases.ipam.count_handle import increment, lower, settle, take_back
 from usecases.ipam.free_addresses import free_allocation
 from usecases.ipam.held_before import adopt, counted_in, held_in, settle_all
-from usecases.ipam.work import MAX_TRIES
+from usecases.ipam.work import LostRace, until_won
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,16 +51,17 @@ def assign_specific(work: Work, request: AssignRequest, address: Address, undo: 
     _require_room(pool, request, address.version)
     cidr = address.host_cidr.replace(length=pool.block_length).network
     asked = _Asked(request, config.record if config else AllocationConfig(), undo)
-    for _ in range(MAX_TRIES):
+
+    def take() -> Allocation:
         try:
             block = work.datastore.get(BlockKey(cidr), work.deadline)
             block = block or claim_block(work, request.owner, cidr, request.host_reserved.get(address.version))
             return _take(work, asked, block, block.record.ordinal(address))
-        except (Conflict, Missing, BlockClaimConflict):
-            continue
         except HandleFull:
             _require_leftovers(work, request, address)
-    raise StillContended(BlockKey(cidr))
+            raise LostRace from None
+
+    return until_won(BlockKey(cidr), take, Conflict, Missing, BlockClaimConflict)
 
 
 def _take(work: Work, asked: _Asked, stored: Stored[Block], ordinal: int) -> Allocation:

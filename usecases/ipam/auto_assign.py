@@ -17,7 +17,7 @@ handle in between is not undone.
 
 from __future__ import annotations
 
-from domain.ipam.errors import BlockLimitReached, HandleFull, IpamError, NoPool, StillContended
+from domain.ipam.errors import BlockLimitReached, HandleFull, IpamError, NoPool
 from domain.ipam.pools import pool_of
 from domain.ipam.request import Allocation, Assigned, AssignRequest
 from domain.value import Value
@@ -29,7 +29,7 @@ from usecases.ipam.claim_block import rewrite
 from usecases.ipam.count_handle import increment, take_back
 from usecases.ipam.free_addresses import free_allocation
 from usecases.ipam.held_before import adopt_held
-from usecases.ipam.work import MAX_TRIES
+from usecases.ipam.work import LostRace, until_won
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,15 +110,16 @@ class _Family:
         return (now.choice.usable, now.reserved, now.config) != (then.choice.usable, then.reserved, then.config)
 
     def _assign(self) -> Assigned:
-        for _ in range(MAX_TRIES):
-            if self._request.max_per_handle:
-                self._allocations += adopt_held(self._work, self._request, self._terms.version, self._allocations)
-            try:
-                self._draw()
-            except HandleFull:  # a rival of the same handle was faster: what it has got is the answer
-                continue
-            return self._so_far()
-        raise StillContended(HandleKey(self._request.handle))
+        return until_won(HandleKey(self._request.handle), self._adopt_and_draw)
+
+    def _adopt_and_draw(self) -> Assigned:
+        if self._request.max_per_handle:
+            self._allocations += adopt_held(self._work, self._request, self._terms.version, self._allocations)
+        try:
+            self._draw()
+        except HandleFull:  # a rival of the same handle was faster: what it has got is the answer
+            raise LostRace from None
+        return self._so_far()
 
     def _draw(self) -> None:
         """Take what is missing, from block after block."""
@@ -207,7 +208,9 @@ def take_addresses(work: Work, stored: Stored[Block], want: Want) -> tuple[Alloc
     """As many of the wanted addresses as the block has; none if it is full, gone, or no longer ours."""
     before = _ours(stored.record, want)
     found: Stored[Block] | None = stored
-    for _ in range(MAX_TRIES):
+
+    def take() -> tuple[Allocation, ...]:
+        nonlocal found
         if found is None or (want.affine and found.record.affinity != str(want.request.owner)):
             return ()
         block = found.record.collect(work.clock.now(), want.cooldown)
@@ -226,9 +229,9 @@ def take_addresses(work: Work, stored: Stored[Block], want: Want) -> tuple[Alloc
             take_back(work, handle, block.cidr, len(ordinals) - len(ours), found)
         if found is not None and ours:
             return tuple(Allocation(block.cidr, ordinal, block.sequence) for ordinal in sorted(ours))
-        if isinstance(failure, Unavailable):
-            raise failure
-    raise StillContended(stored.key)
+        raise failure if isinstance(failure, Unavailable) else LostRace
+
+    return until_won(stored.key, take)
 
 
 def _usable(work: Work, block: Block, want: Want) -> tuple[int, ...]:

@@ -10,14 +10,14 @@ that was off when the claim began.
 from __future__ import annotations
 
 from domain.ipam.address import covers
-from domain.ipam.errors import BlockLimitReached, IpamError, StillContended
+from domain.ipam.errors import BlockLimitReached, IpamError
 from domain.ipam.pools import deselects, pool_of
 from domain.ipam.request import DEFAULT_BLOCK_LIMIT
 from ports.datastore import Affinities, BlockKey, IPPools
 from ports.errors import Refused
 from usecases.ipam.allocation_terms import cidr_of, renewed
 from usecases.ipam.claim_block import BlockClaimConflict, ClaimOvertaken, block_behind, claim_block, release_claim
-from usecases.ipam.work import MAX_TRIES
+from usecases.ipam.work import MAX_TRIES, LostRace, until_won
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,24 +154,25 @@ class BlockSupply:
         from usecases.ipam.claim_place import Places  # few calls claim
 
         places = self._places = self._places or Places(self._work, self._terms, self._used)
-        for _ in range(MAX_TRIES):
-            place = places.next()
-            if place is None:
-                return None
-            try:
-                block = claim_block(self._work, self._terms.request.owner, place.cidr, self._host_reserved, place.leads)
-            except BlockClaimConflict as error:
-                if isinstance(error, ClaimOvertaken):
-                    places.look_again(place.cidr)
-                continue
-            except Refused as error:
-                places.leave_out(place.cidr, error)
-                continue
+        block = until_won(self._terms.request.owner, lambda: self._claim_next(places))
+        if block is not None:
             self.owned += 1
-            self._used.add(place.cidr)
+            self._used.add(block.record.cidr)
             self._require_room(block, least)
-            return block
-        raise StillContended(self._terms.request.owner)
+        return block
+
+    def _claim_next(self, places: Places) -> Stored[Block] | None:
+        place = places.next()
+        if place is None:
+            return None
+        try:
+            return claim_block(self._work, self._terms.request.owner, place.cidr, self._host_reserved, place.leads)
+        except BlockClaimConflict as error:
+            if isinstance(error, ClaimOvertaken):
+                places.look_again(place.cidr)
+        except Refused as error:
+            places.leave_out(place.cidr, error)
+        raise LostRace
 
     def _require_room(self, block: Stored[Block], least: int) -> None:
         """Another one would be no better than a new block that nobody has taken from and that has nothing to give."""

@@ -12,10 +12,10 @@ Invariant: a handle always counts at least what the blocks hold for it.
 from __future__ import annotations
 
 from domain.ipam.block import Handle
-from domain.ipam.errors import HandleFull, StillContended
+from domain.ipam.errors import HandleFull
 from ports.datastore import BlockKey, HandleKey
 from ports.errors import AlreadyExists, Conflict, Missing
-from usecases.ipam.work import DELETE, MAX_TRIES, guarded_write, write_once
+from usecases.ipam.work import DELETE, guarded_write, until_won, write_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,20 +76,19 @@ def settle(work: Work, handle: str, block: Cidr) -> Stored[Handle] | None:
 
     If there is something to lower, the block is rewritten unchanged first.
     """
-    for _ in range(MAX_TRIES):
+
+    def compare_and_lower() -> Stored[Handle] | None:
         stored = work.datastore.get(HandleKey(handle), work.deadline)
         found = work.datastore.get(BlockKey(block), work.deadline)
         held = len(found.record.held_by(handle)) if found else 0
         if stored is None or stored.record.blocks.get(block, 0) <= held:
             return stored
-        try:
-            if found is not None:
-                same = found.record.replace(sequence=found.record.sequence + 1)
-                work.datastore.update(found.key, same, found.revision, work.deadline)
-            return lower(work, stored, block, held)
-        except (Conflict, Missing):
-            continue
-    raise StillContended(HandleKey(handle))
+        if found is not None:
+            same = found.record.replace(sequence=found.record.sequence + 1)
+            work.datastore.update(found.key, same, found.revision, work.deadline)
+        return lower(work, stored, block, held)
+
+    return until_won(HandleKey(handle), compare_and_lower, Conflict, Missing)
 
 
 def _name(stored: Stored[Handle]) -> str:

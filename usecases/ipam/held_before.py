@@ -12,12 +12,12 @@ Invariant: a handle's limit is never exceeded, and a handle that holds enough is
 
 from __future__ import annotations
 
-from domain.ipam.errors import HandleFull, StillContended
+from domain.ipam.errors import HandleFull
 from domain.ipam.request import Allocation
 from domain.moment import go_string
 from ports.datastore import BlockKey, HandleKey
 from usecases.ipam.count_handle import settle
-from usecases.ipam.work import LEAVE, MAX_TRIES, guarded_write
+from usecases.ipam.work import LEAVE, LostRace, guarded_write, until_won
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ def adopt_held(work: Work, request: AssignRequest, version: int, allocations: It
     mine = {(one.block, one.ordinal) for one in allocations}
     wanted = request.counts[version]
     missing = wanted - len(mine)
-    for _ in range(MAX_TRIES):
+
+    def adopt_missing() -> list[Allocation]:
         counts = counted_in(work, request.handle, version)
         total = sum(counts.values())
         if total + missing <= request.max_per_handle:
@@ -53,7 +54,9 @@ def adopt_held(work: Work, request: AssignRequest, version: int, allocations: It
                 return found
         elif not settle_all(work, request.handle, counts, held):
             raise HandleFull(request.handle, total, request.max_per_handle)
-    raise StillContended(HandleKey(request.handle))
+        raise LostRace
+
+    return until_won(HandleKey(request.handle), adopt_missing)
 
 
 def counted_in(work: Work, handle: str, version: int) -> Mapping[Cidr, int]:

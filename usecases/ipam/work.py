@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ports.runtime import Runtime
 
     R = TypeVar("R")
+    T = TypeVar("T")
 
 MAX_TRIES = 100
 
@@ -70,6 +71,24 @@ class Delete:
 LEAVE, DELETE = Leave(), Delete()
 
 
+class LostRace(Exception):
+    """Somebody was faster: look again, and decide anew."""
+
+
+def until_won(contended: object, attempt: Callable[[], T], *lost: type[Exception]) -> T:
+    """What the first attempt gives that loses no race; the errors in `lost` mean such a loss too.
+
+    Raises `StillContended` when every attempt lost.
+    """
+    losses: tuple[type[Exception], ...] = (LostRace, *lost)
+    for _ in range(MAX_TRIES):
+        try:
+            return attempt()
+        except losses:
+            continue
+    raise StillContended(contended)
+
+
 def guarded_write(
     work: Work,
     key: Key[R],
@@ -81,17 +100,22 @@ def guarded_write(
     `decide` gets the record or None, and says what to store instead. `stored` saves the first read where the caller
     has just read the record. Raises `StillContended` when every round lost.
     """
-    for _ in range(MAX_TRIES):
-        if stored is None:
-            stored = work.datastore.get(key, work.deadline)
-        decision = decide(stored.record if stored else None)
+    known = stored
+
+    def write() -> Stored[R] | None:
+        nonlocal known
+        found, known = known, None  # what has lost a race is read again
+        if found is None:
+            found = work.datastore.get(key, work.deadline)
+        decision = decide(found.record if found else None)
         if isinstance(decision, Leave):
-            return stored
+            return found
         try:
-            return write_once(work, key, stored, decision)
+            return write_once(work, key, found, decision)
         except (Conflict, AlreadyExists, Missing):
-            stored = None
-    raise StillContended(key)
+            raise LostRace from None
+
+    return until_won(key, write)
 
 
 def write_once(work: Work, key: Key[R], stored: Stored[R] | None, decision: R | Delete) -> Stored[R] | None:
