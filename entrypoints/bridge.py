@@ -1,6 +1,6 @@
 """`my-custom-cni`, the bridge plugin, which also answers to `bridge`: its flag, its verbs, and what it works with.
 
-Under which name it was called decides the defaults (domain/bridge/conf); here is where that name is left behind.
+The name it was called by decides the defaults (domain/bridge/conf); after this module only they count.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def _delete(call: Call, runtime: Runtime, _undo: Undo) -> str:
 
 
 def _check(call: Call, runtime: Runtime, _undo: Undo) -> str:
-    """Without a `prevResult` there is nothing to compare with: the original's whole answer, `OK`, stays."""
+    """Without a `prevResult` there is nothing to compare with, and the answer is the original's `OK`."""
     if not call.netconf.prev_result:
         return "OK\n"
     from usecases.check_workload import check_workload

@@ -45,7 +45,7 @@ def main(
 
 
 def _open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runtime:
-    """IPAM makes no devices: which dataplane makes them, and with what options, is not its business."""
+    """IPAM makes no devices, so it ignores which dataplane the configuration names for that."""
     from entrypoints.wiring.calico import open_runtime
 
     return open_runtime(netconf.replace(dataplane_type=None), environ, log)
@@ -85,7 +85,7 @@ def _delete(call: Call, runtime: Runtime, _undo: Undo) -> str:
 
 
 def _check(call: Call, runtime: Runtime, _undo: Undo) -> str:
-    """Without a `prevResult` there is nothing to compare with, and nothing to say."""
+    """Without a `prevResult` there is nothing to compare with, and the answer is empty."""
     if call.netconf.prev_result:
         from usecases.check_addresses import check_addresses
 

@@ -59,9 +59,9 @@ class LogFile:
         self._limits = limits
         _make_directory(self._directory)
         self._descriptor = _open(path, _NEW_MODE)
-        found = os.fstat(self._descriptor)
-        self._mode = found.st_mode & 0o666
-        self.risk = _risk(found)  # what an operator should know of the file, "" if nothing
+        status = os.fstat(self._descriptor)
+        self._mode = status.st_mode & 0o666
+        self.risk = _risk(status)  # what an operator should know of the file, "" if nothing
 
     def write(self, line: bytes) -> None:
         """Append a record; what does not fit on the disk is lost."""
@@ -172,20 +172,20 @@ def _open(path: str, mode: int) -> int:
 
 
 def _unlinked(descriptor: int) -> int:
-    found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
         os.close(descriptor)
-        raise OSError(f"it has {found.st_nlink} names (hard links), so it may be another program's; remove it")
+        raise OSError(f"it has {status.st_nlink} names (hard links), so it may be another program's; remove it")
     return descriptor
 
 
-def _risk(found: os.stat_result) -> str:
-    if not stat.S_ISREG(found.st_mode):
+def _risk(status: os.stat_result) -> str:
+    if not stat.S_ISREG(status.st_mode):
         return ""
-    if found.st_uid not in (0, os.geteuid()):
-        return f"it belongs to user {found.st_uid}"
-    if found.st_mode & _OTHERS_WRITE:
-        return f"others may write it (mode {stat.S_IMODE(found.st_mode):04o})"
+    if status.st_uid not in (0, os.geteuid()):
+        return f"it belongs to user {status.st_uid}"
+    if status.st_mode & _OTHERS_WRITE:
+        return f"others may write it (mode {stat.S_IMODE(status.st_mode):04o})"
     return ""
 
 

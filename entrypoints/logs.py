@@ -5,7 +5,7 @@
 Local time, fields sorted by key, texts quoted as Go does, and what is not printable escaped everywhere, so that a
 record is one line whatever it holds. Until the configuration is known, INFO and above go to stderr.
 
-Invariant: nothing that goes wrong here is ever noticed by the call that logs.
+Invariant: a call goes on as if all its lines had been written, whatever becomes of them.
 """
 
 from __future__ import annotations

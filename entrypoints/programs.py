@@ -1,7 +1,7 @@
 """Which program a process is: decided by the name it was started under, CNI_COMMAND and the first argument.
 
 One executable is installed under several names, so a runtime that asks for `calico-ipam` and an operator who types
-`calico version` start the same file. Pure: nothing is read or printed here (conformance DISP-001 to 013).
+`calico version` start the same file. Here it is only decided, from these three alone.
 """
 
 from __future__ import annotations

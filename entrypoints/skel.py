@@ -1,8 +1,8 @@
 """One plugin call between its first and its last byte: read it, have it done, answer it, or take it back.
 
-A runtime knows nothing of a call but its standard output and exit code. So an effect that no answer tells of must
-not stay: whatever ends a call other than a delivered answer (an error, a signal, a closed or full stdout) undoes what
-this call has done. This is the one place where errors become CNI JSON, and the only broad `except` of the plugins.
+A runtime sees the standard output and the exit code of a call, and nothing else. So an effect lasts only if an answer
+tells of it: an error, a signal, a closed or full stdout undoes what this call has done. All errors become CNI JSON
+here, in `attempt`, which has the only broad `except` of the plugins.
 
 Invariant: stdout gets one answer, or one error and nothing else; stdin is never logged (it may hold tokens).
 """
@@ -92,7 +92,7 @@ class Effects:
             self._undo.keep()
 
     def take_back(self, verb: str, log: Log) -> None:
-        """Every step is tried: one that fails in a way that nobody foresaw ends a round, not the undoing."""
+        """Every step is tried: an unforeseen failure ends a round, and the next one goes on with the rest."""
         give_back()
         for _ in range(_MOST_UNDO_ROUNDS if self._undo else 0):
             _, error = attempt(self._undo.run, f"the undoing of {verb}", log)  # type: ignore[union-attr]
@@ -214,7 +214,7 @@ def _described(error: Exception, verb: str, log: Log, subject: str) -> CniError:
 def describe(error: Exception, verb: str, log: Log, subject: str = "Calico CNI") -> CniError:
     """The error as its runtime reads it. What nobody foresaw is a bug: its trace goes to the log.
 
-    The text of an error of our own is for the user, also where somebody should have caught it.
+    The text of our own errors is for the user, even of one that should have been caught.
     """
     if isinstance(error, CniError):
         return error

@@ -1,8 +1,8 @@
-"""Standard input, output and error, none of which a plugin may trust: closed, endless, full, or read by nobody.
+"""Standard input, output and error: each may be closed, endless, full, or read by nobody.
 
-A write to a pipe that is full, and whose reader stands still, would stop a call for ever, its undoing and its deadline
-with it. So reading and writing wait for a limited time only. A pipe that takes anything takes `_PIECE` bytes at once,
-so a piece that was waited for never blocks.
+A full pipe whose reader stands still would stop a call for ever, and with it its undoing and its deadline. So reading
+and writing wait for a limited time only. A pipe that takes anything takes `_PIECE` bytes at once, so writing a piece
+returns at once after such a wait.
 
 Invariant: everything here ends; what of a log line or an answer could not be written is given up.
 """
@@ -33,13 +33,13 @@ def open_missing_descriptors() -> None:
 
 
 class Patience:
-    """For how many seconds more somebody at the other end is waited for."""
+    """The seconds that are left for waiting for whoever is at the other end."""
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds
 
     def wait(self, descriptor: int, what: int) -> bool:
-        """Whether that can be done with the descriptor without blocking, be it that it fails. OSError."""
+        """Whether `what` (POLLIN, POLLOUT) returns at once on the descriptor, in success or in failure. OSError."""
         waiting = poll()
         waiting.register(descriptor, what)
         if waiting.poll(0):
@@ -51,7 +51,7 @@ class Patience:
 
 
 def read_stdin(seconds: float) -> tuple[str, float]:
-    """All of stdin, and for how many of those seconds it was waited for.
+    """All of stdin, and how many of the seconds went by in waiting for it.
 
     Bytes that are not UTF-8 are replaced, as Go's decoder does. CniError 5 and 6; 11 if it does not end in time.
     """

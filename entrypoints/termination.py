@@ -1,11 +1,11 @@
 """Termination signals as an exception, so that what a call has done is taken back before it ends.
 
-SIGTERM, SIGINT and SIGHUP raise `Interrupted` in the main thread while a verb runs, at most once: from then on, and
-once the verb is over, they are noted and nothing else, because undoing and answering must not be torn apart. They
-stay caught rather than ignored until the end, so that programs started meanwhile get the default behaviour.
+SIGTERM, SIGINT and SIGHUP raise `Interrupted` in the main thread while a verb runs, at most once. From then on, and
+when the verb is over, they are only noted, so that undoing and answering go through. They stay caught until the end,
+since programs that are started meanwhile would inherit it if they were ignored.
 
 The interpreter drops what is raised inside a finalizer or a weak reference's callback, and says so on stderr alone. So
-the handler also leaves the signal's name behind, and `settle` raises again what nobody has seen.
+the handler also leaves the signal's name behind, and `settle` raises again what was lost.
 
 `_signal` is the core of `signal`, which would load `enum`.
 """
@@ -27,7 +27,7 @@ _unseen: list[str] = []  # the signal that has been raised, until `seen`: one at
 
 
 class Interrupted(BaseException):
-    """Not an `Exception`: no handler of ordinary errors on the way may stop it. `str()` names the signal."""
+    """A BaseException, so that handlers of ordinary errors let it pass. `str()` names the signal."""
 
 
 def raise_when_signalled() -> None:
@@ -49,8 +49,8 @@ def seen() -> None:
 
 
 def ignore() -> None:
-    """The call is over, answer and all. While the interpreter ends it would put the default handling back for signals
-    that are caught, and one that came then would turn a delivered answer into a death by signal.
+    """The call is over. The interpreter, while it ends, restores the default handling of signals that are caught; one
+    that came then would turn a delivered answer into a death by signal.
     """
     for number in _NAMES:
         _signal.signal(number, _signal.SIG_IGN)

@@ -57,7 +57,7 @@ def _shown(options: Namespace, kind: Kind, stored: list[Stored[Any]]) -> str:
     if options.output in ("json", "yaml"):
         alone = len(options.names) == 1
         return shown_as(to_manifest(stored[0]) if alone else to_list(kind, stored), options.output)
-    records = [found.record for found in stored]
+    records = [resource.record for resource in stored]
     namespaces = kind.namespaced and options.all_namespaces
     return table(kind.name, records, wide=options.output == "wide", namespaces=namespaces)
 

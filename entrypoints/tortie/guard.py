@@ -1,6 +1,6 @@
-"""What an operator reads when a command ends in a way that nobody foresaw, or with Ctrl-C: one line, never a trace.
+"""What an operator reads when a command ends unforeseen, or with Ctrl-C: one line, which says where it was.
 
-The line says where it was, so that it can be reported. The loading of the command is inside, since that takes longest.
+Loading the command counts as part of it, since that takes longest.
 
 Invariant: whatever the command meets, the process ends with an exit code and at most one line about it.
 """

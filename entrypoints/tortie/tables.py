@@ -107,13 +107,13 @@ _COLUMNS: dict[str, tuple[tuple[Column, ...], tuple[Column, ...]]] = {
         (("NAME", _name), ("CIDRS", lambda reservation: ",".join(reservation.cidrs))),
     ),
     "ClusterInformation": (
-        (("NAME", _name), ("DATASTOREREADY", lambda one: _flag(one.datastore_ready))),
+        (("NAME", _name), ("DATASTOREREADY", lambda cluster: _flag(cluster.datastore_ready))),
         (
             ("NAME", _name),
-            ("DATASTOREREADY", lambda one: _flag(one.datastore_ready)),
-            ("CLUSTERGUID", lambda one: one.cluster_guid),
-            ("CLUSTERTYPE", lambda one: one.cluster_type),
-            ("CALICOVERSION", lambda one: one.calico_version),
+            ("DATASTOREREADY", lambda cluster: _flag(cluster.datastore_ready)),
+            ("CLUSTERGUID", lambda cluster: cluster.cluster_guid),
+            ("CLUSTERTYPE", lambda cluster: cluster.cluster_type),
+            ("CALICOVERSION", lambda cluster: cluster.calico_version),
         ),
     ),
     "IPAMConfiguration": (

@@ -125,8 +125,8 @@ def datastore(  # noqa: PLR0913 - one parameter per thing that a type of datasto
 ) -> Datastore:
     """The type that is asked for; without one etcd if endpoints are given, else Kubernetes.
 
-    With `create` a missing embedded datastore is made. Only an operator asks for that, never a plugin; and only an
-    operator's configuration file has certificates `inline`, and only an operator is `hasty`.
+    An operator's command alone has a missing embedded datastore made (`create`), has certificates in its configuration
+    file (`inline`), and is `hasty`.
     """
     type = setting(environment, "DATASTORE_TYPE")
     if not type:
@@ -284,10 +284,10 @@ def _is_own(type: str, environment: Mapping[str, str]) -> bool:
 
     own = getattr(sys.modules["__main__"], "__file__", None)
     try:
-        found = find_plugin(type, tuple(environment.get("CNI_PATH", "").split(":")))
+        path = find_plugin(type, tuple(environment.get("CNI_PATH", "").split(":")))
     except Refused:
         return False  # the executed plugin will say why it cannot be found
-    return own is not None and is_this_program(found, own)
+    return own is not None and is_this_program(path, own)
 
 
 def node() -> ThisNode:

@@ -1,4 +1,4 @@
-"""The ports of another configuration than the one that a call was given, for a DEL that needs what its ADD had."""
+"""What a DEL needs of its ADD when the configuration has changed in between: the ports of that other configuration."""
 
 from __future__ import annotations
 

@@ -92,8 +92,8 @@ def collect(
     if valid is None:
         return
     released = host_local.collect(valid, open_files(_place(call, log), clock), deadline, clock.now())
-    for one in released:
-        log.info("Released a stale address", address=one.address, container=one.container_id)
+    for file in released:
+        log.info("Released a stale address", address=file.address, container=file.container_id)
 
 
 def _conf(call: IpamCall) -> HostLocalConf:

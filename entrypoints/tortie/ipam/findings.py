@@ -75,9 +75,10 @@ def outcomes_text(outcomes: Sequence[Collected]) -> str:
     lines = [f"Collected {len(done)} of {len(outcomes)}."]
     lines += [f"  {len(group)} {group[0].kind}" for group in groups(done)]
     for outcome in (KEPT, FAILED):
-        left = [one for one in outcomes if one.outcome == outcome]
+        left = [collected for collected in outcomes if collected.outcome == outcome]
         lines += [
-            f"{outcome.capitalize()} {one.finding.kind} {one.finding.subject}: {one.why}" for one in left[:_SHOWN]
+            f"{outcome.capitalize()} {collected.finding.kind} {collected.finding.subject}: {collected.why}"
+            for collected in left[:_SHOWN]
         ]
         if len(left) > _SHOWN:
             lines.append(f"  and {len(left) - _SHOWN} more {outcome}; -o json shows all")
@@ -86,10 +87,14 @@ def outcomes_text(outcomes: Sequence[Collected]) -> str:
 
 def outcomes_json(outcomes: Sequence[Collected]) -> str:
     items: list[Json] = [
-        {"outcome": one.outcome, **({"why": one.why} if one.why else {}), **finding_json(one.finding)}
-        for one in outcomes
+        {
+            "outcome": collected.outcome,
+            **({"why": collected.why} if collected.why else {}),
+            **finding_json(collected.finding),
+        }
+        for collected in outcomes
     ]
     counts: dict[str, Json] = {
-        outcome: sum(1 for one in outcomes if one.outcome == outcome) for outcome in (DONE, KEPT, FAILED)
+        outcome: sum(1 for collected in outcomes if collected.outcome == outcome) for outcome in (DONE, KEPT, FAILED)
     }
     return dumps({"dryRun": False, **counts, "findings": items}, indent=2) + "\n"

@@ -61,7 +61,7 @@ def _run(options: Namespace, session: Session) -> Answer:
     if not options.yes:
         return _dry_run(options, session, sweep)
     outcomes = collect_ipam(session.work(options.grace), sweep, session.cluster)
-    code = 1 if any(one.outcome == FAILED for one in outcomes) else 0
+    code = 1 if any(collected.outcome == FAILED for collected in outcomes) else 0
     text = outcomes_json(outcomes) if options.output == "json" else outcomes_text(outcomes)
     return Answer(text, code, copies.notes)
 

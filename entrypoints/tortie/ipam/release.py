@@ -64,7 +64,7 @@ def _run(options: Namespace, session: Session) -> Answer:
         look = common([read_look(path) for path in options.from_report])
         outcomes = collect_ipam(work, Sweep(0, leaked=True, first=look, kinds=_FROM_REPORT), session.cluster)
         text = outcomes_json(outcomes) if options.output == "json" else outcomes_text(outcomes)
-        return Answer(text, 1 if any(one.outcome == FAILED for one in outcomes) else 0)
+        return Answer(text, 1 if any(collected.outcome == FAILED for collected in outcomes) else 0)
     if options.ip:
         return _release_addresses(work, options)
     return _release_handle(work, options)
@@ -140,9 +140,9 @@ def _require_unused(inventory: Inventory, addresses: Sequence[Address]) -> None:
         having = endpoints.by_address.get(address)
         if having:
             raise InUse(address, f"endpoint {having[0].metadata.namespace}/{having[0].metadata.name} has it")
-        found = holders.of(address)
-        if found is not None and found[2] is not None and endpoints.speak_for(found[2], address):
-            raise InUse(address, f"the container of {found[2].holder} has an endpoint")
+        _, _, holder = holders.of(address) or (None, None, None)
+        if holder is not None and endpoints.speak_for(holder, address):
+            raise InUse(address, f"the container of {holder.holder} has an endpoint")
 
 
 COMMAND = Command("release", "Release addresses that nobody uses any more.", _run, _add_arguments, _objection)

@@ -47,7 +47,7 @@ def finding_json(finding: Finding) -> dict[str, Json]:
 
 
 def report_json(report: Report) -> str:
-    counts = {level: sum(1 for one in report.findings if one.level == level) for level in _LEVELS}
+    counts = {level: sum(1 for finding in report.findings if finding.level == level) for level in _LEVELS}
     document: dict[str, Json] = {
         "version": VERSION,
         "takenAt": str(report.inventory.now),
@@ -58,7 +58,7 @@ def report_json(report: Report) -> str:
         "infos": counts[INFO],
         "young": young_addresses(report.inventory),
         "checked": {**checked(report.inventory)},
-        "findings": [finding_json(one) for one in report.findings],
+        "findings": [finding_json(finding) for finding in report.findings],
     }
     return dumps(document, indent=2) + "\n"
 
@@ -90,7 +90,7 @@ def read_look(path: str) -> Look:
             or not isinstance(findings, list)
         ):
             raise BadFile(f"{path}: not a whole report: takenAt and findings are missing")
-        return Look(int(taken), frozenset([_identity(path, one) for one in findings]))
+        return Look(int(taken), frozenset([_identity(path, finding) for finding in findings]))
     except ValueError as error:
         raise BadFile(f"{path}: not JSON: {error}") from None
 
@@ -106,5 +106,5 @@ def _identity(path: str, finding: Json) -> tuple[str, str, str, str]:
 def common(looks: Iterable[Look]) -> Look:
     """What all of them found, at the time of the latest."""
     first, *others = looks
-    found = first.found.intersection(*[one.found for one in others])
-    return Look(max(one.at for one in (first, *others)), found)
+    found_by_all = first.found.intersection(*[look.found for look in others])
+    return Look(max(look.at for look in (first, *others)), found_by_all)

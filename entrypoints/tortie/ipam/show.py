@@ -60,7 +60,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 def _run(options: Namespace, session: Session) -> Answer:
     """Exit code 1 when something is left out since it cannot be read."""
     inventory = take_inventory(session.work())
-    notes = left_out([(one.record, one.fault) for one in inventory.unreadable.records])
+    notes = left_out([(unreadable.record, unreadable.fault) for unreadable in inventory.unreadable.records])
     return Answer(_shown(inventory, options, session), 1 if notes else 0, notes)
 
 
@@ -199,8 +199,8 @@ def _of_node(inventory: Inventory, use: Utilisation, options: Namespace, screen:
     return people([summary]) + ("\n" + _drawn(lines, screen) if lines else "")
 
 
-def _count(number: int, one: str, several: str) -> str:
-    return f"{number} {one if number == 1 else several}"
+def _count(number: int, singular: str, plural: str) -> str:
+    return f"{number} {singular if number == 1 else plural}"
 
 
 def _held_by_node(inventory: Inventory, node: str) -> dict[str, int]:
@@ -208,7 +208,9 @@ def _held_by_node(inventory: Inventory, node: str) -> dict[str, int]:
     counts: dict[str, int] = {}
     for cidr, (block, _) in inventory.blocks.items():
         holders = [block.holder(ordinal) for ordinal in range(cidr.size)]
-        number = sum(1 for one in holders if one and not one.released_at and one.secondary.get("node") == node)
+        number = sum(
+            1 for holder in holders if holder and not holder.released_at and holder.secondary.get("node") == node
+        )
         if number:
             counts[str(cidr)] = number
     return counts

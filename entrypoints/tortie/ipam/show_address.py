@@ -48,26 +48,26 @@ _LABELS = {
 
 
 def _text(value: Json) -> str:
-    return ", ".join([str(one) for one in value]) if isinstance(value, list) else str(value)
+    return ", ".join([str(item) for item in value]) if isinstance(value, list) else str(value)
 
 
 def _facts(inventory: Inventory, address: Address) -> dict[str, Json]:
-    found = Holders(inventory.blocks).of(address)
+    place = Holders(inventory.blocks).of(address)
     pool = pool_of(inventory.pools, address)
-    endpoints = [one for one in inventory.endpoints if address in one.addresses]
+    endpoints = [endpoint for endpoint in inventory.endpoints if address in endpoint.addresses]
     reservations = [
-        one.metadata.name
-        for one in inventory.reservations
-        if any(address in cidr for cidr in reserved_cidrs([one], address.version))
+        reservation.metadata.name
+        for reservation in inventory.reservations
+        if any(address in cidr for cidr in reserved_cidrs([reservation], address.version))
     ]
     facts: dict[str, Json] = {
         "ip": str(address),
-        "state": "unknown" if pool is None and found is None else "reserved" if reservations else "free",
-        "endpoints": [f"{one.metadata.namespace}/{one.metadata.name}" for one in endpoints],
+        "state": "unknown" if pool is None and place is None else "reserved" if reservations else "free",
+        "endpoints": [f"{endpoint.metadata.namespace}/{endpoint.metadata.name}" for endpoint in endpoints],
         "pool": f"{pool.metadata.name} ({pool.cidr_text})" if pool else "",
         "reservations": list(reservations),
     }
-    return {**facts, **_of_block(inventory, *found)} if found else facts
+    return {**facts, **_of_block(inventory, *place)} if place else facts
 
 
 def _of_block(inventory: Inventory, block: Block, ordinal: int, holder: Attribute | None) -> dict[str, Json]:
