@@ -1,6 +1,6 @@
 """The datastore in an etcd that Calico itself may share: one key per record, each change guarded by its revision.
 
-Transactions are the original's (spec: datastore C.1): create if there is no such key, replace or delete if it is at
+Transactions are the original's: create if there is no such key, replace or delete if it is at
 that revision, and in the same step learn what is there instead. All that one `fetch` asks for comes from one
 read-only transaction.
 

@@ -5,7 +5,7 @@ Invariant: pure. Field numbers are those of the .proto beside this file; fields 
 
 from __future__ import annotations
 
-from adapters.wire.protobuf import delimited, fields, integer, message, number, octets, signed, text
+from adapters.wire.protobuf import BadMessage, delimited, fields, integer, message, number, octets, signed, text
 from domain.value import Value
 
 TYPE_CHECKING = False
@@ -77,7 +77,7 @@ def read_token(answer: bytes) -> str:
         if field == 2:
             token = bytes(delimited(value))
     if len(token) > _LONGEST_TOKEN:
-        raise ValueError("a token that is too long")
+        raise BadMessage("a token that is too long")
     return token.decode()
 
 

@@ -26,6 +26,10 @@ _TO_THE_LAST = b"\0"  # as the end of a range
 _NO_REVISION = "a revision that no store has"
 
 
+class BadAnswer(ValueError):
+    """An answer that etcd cannot have given to what was asked."""
+
+
 def believed(read: Callable[[], T]) -> T:
     """What it reads out of an answer; EtcdTransportError if it raises ValueError."""
     try:
@@ -37,11 +41,11 @@ def believed(read: Callable[[], T]) -> T:
 def read_result(done: Done, ranges: Sequence[Range]) -> list[list[Row]]:
     """Of a transaction that reads these ranges."""
     if not done.succeeded or done.operations != (RANGE,) * len(ranges):
-        raise ValueError("not one list for each range")
+        raise BadAnswer("not one list for each range")
     if done.revision <= 0:
-        raise ValueError(_NO_REVISION)
+        raise BadAnswer(_NO_REVISION)
     if done.more:
-        raise ValueError("a part of a list where the whole was asked for")
+        raise BadAnswer("a part of a list where the whole was asked for")
     for wanted, rows in zip(ranges, done.rows):
         _require(rows, wanted, done.revision)
     return list(done.rows)
@@ -50,27 +54,27 @@ def read_result(done: Done, ranges: Sequence[Range]) -> list[list[Row]]:
 def write_result(done: Done, key: bytes, expected: int, operation: int = PUT) -> WriteOutcome:
     """Of a transaction that puts or deletes a key if it is at a revision (0: if it is not there), else reads it."""
     if done.revision <= 0:
-        raise ValueError(_NO_REVISION)
+        raise BadAnswer(_NO_REVISION)
     if done.succeeded:
         if done.operations != (operation,) or (operation == DELETE and done.deleted != 1):
-            raise ValueError("it says that a write has happened, and shows none")
+            raise BadAnswer("it says that a write has happened, and shows none")
         if done.revision <= expected:
-            raise ValueError(_NO_REVISION)
+            raise BadAnswer(_NO_REVISION)
         return WriteOutcome(done=True, revision=done.revision)
     if done.operations != (RANGE,) or done.more:
-        raise ValueError("not what is there instead")
+        raise BadAnswer("not what is there instead")
     (rows,) = done.rows
     _require(rows, (key, b""), done.revision)
     found = rows[0][2] if rows else 0
     if found == expected:
-        raise ValueError("it refuses a write whose condition holds")
+        raise BadAnswer("it refuses a write whose condition holds")
     return WriteOutcome(done=False, revision=found)
 
 
 def deletion_result(done: Done) -> WriteOutcome:
     """Of a transaction that deletes a key whatever its revision."""
     if not done.succeeded or done.operations != (DELETE,) or done.deleted not in (0, 1) or done.revision <= 0:
-        raise ValueError("not the end of one key")
+        raise BadAnswer("not the end of one key")
     return WriteOutcome(done.deleted > 0, done.revision if done.deleted else 0)
 
 
@@ -80,9 +84,9 @@ def _require(rows: Sequence[Row], wanted: Range, revision: int) -> None:
     before = b""
     for key, _, changed in rows:
         if not (key == first if not end else first <= key and (key < end or end == _TO_THE_LAST)):
-            raise ValueError("a key that was not asked for")
+            raise BadAnswer("a key that was not asked for")
         if before >= key:
-            raise ValueError("keys that are not in their order")
+            raise BadAnswer("keys that are not in their order")
         if not 0 < changed <= revision:
-            raise ValueError(_NO_REVISION)
+            raise BadAnswer(_NO_REVISION)
         before = key

@@ -2,7 +2,7 @@
 
 A transport is one connection to one endpoint. It knows keys, values, revisions and gRPC's status numbers; it knows
 nothing of records, tries nothing twice, and waits no longer than it is told. There are two ways to build one: on
-a library, and on bare sockets; the same contract suite runs over both (tests/contracts_etcd_transport).
+a library, and on bare sockets; the same contract suite runs over both (tests/contracts/etcd_transport.py).
 
 Invariant: a verb that returned has happened at one revision of the whole store; one that raised may or may not have
 happened, unless `EtcdTransportError.harmless` says that it cannot have.

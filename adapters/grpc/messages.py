@@ -22,6 +22,10 @@ _NO_GATEWAY = "<nil>"  # Calico quirk: how Go prints an address that is not ther
 _INT32, _UINT32 = range(-(1 << 31), 1 << 31), range(1 << 32)
 
 
+class OutOfRange(ValueError):
+    """A number that its field in the message does not hold."""
+
+
 class DataplaneReply(Value):
     """`error` is None for success. The others are of Add only."""
 
@@ -85,7 +89,7 @@ def _entry(field: int, value: str) -> bytes:
 
 def _number(field: int, value: int, allowed: range) -> bytes:
     if value not in allowed:
-        raise ValueError(f"{value} is out of range")
+        raise OutOfRange(f"{value} is out of range")
     return number(field, value)
 
 

@@ -1,4 +1,4 @@
-"""The metadata of a resource ↔ that of the object which holds it (spec: datastore D.4).
+"""The metadata of a resource ↔ that of the object which holds it.
 
 In the v3 group they are the same. In the v1 group the resource's metadata is JSON text in an annotation of the object,
 and the object's own say only what the server needs; objects that people made by hand have no such annotation.

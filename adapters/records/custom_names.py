@@ -1,4 +1,4 @@
-"""Where our records live on a kube-apiserver: API groups, plurals, names, paths, labels (spec: datastore D.1–D.5).
+"""Where our records live on a kube-apiserver: API groups, plurals, names, paths, labels.
 
 A name is made from the key by rules that lose information (`.`, `:` and `/` become `-`, letters become lower case), so
 it finds an object but never says which record that is: the object's own spec does.

@@ -1,4 +1,4 @@
-"""Our records ↔ custom resources of a kube-apiserver, in both API groups (spec: datastore D.4–D.8).
+"""Our records ↔ custom resources of a kube-apiserver, in both API groups.
 
 The members of a spec are those of the other datastores, so their codecs do the reading and writing; what is different
 here is the envelope, the metadata, and that the spec repeats what elsewhere only the key says.
@@ -324,6 +324,6 @@ def object_uid(value: Json) -> str:
 
 
 def is_deleted(value: Json) -> bool:
-    """Whether the object is only waiting for somebody to remove it (spec: datastore D.6)."""
+    """Whether the object is only waiting for somebody to remove it."""
     spec = value.get("spec") if isinstance(value, dict) else None
     return isinstance(spec, dict) and spec.get("deleted") in (True, "true")

@@ -1,4 +1,4 @@
-"""A Kubernetes node → the Calico node that it is as well (spec: datastore D.11).
+"""A Kubernetes node → the Calico node that it is as well.
 
 With Kubernetes as the datastore there is no second object: what Calico knows of a node stands in annotations of the
 Kubernetes one, which is written by others only.

@@ -1,4 +1,4 @@
-"""Kubernetes' own objects → what we know of them, and what we write into a pod (spec: datastore D.9, D.12).
+"""Kubernetes' own objects → what we know of them, and what we write into a pod.
 
 Only members that networking asks for are read; of an object the size of a pod that is a small part.
 

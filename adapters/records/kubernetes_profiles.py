@@ -1,4 +1,4 @@
-"""Namespaces and service accounts → the profiles that they are (spec: datastore D.10).
+"""Namespaces and service accounts → the profiles that they are.
 
 Invariant: such a profile is read-only and allows everything; policy selects pods by the labels that it applies.
 """

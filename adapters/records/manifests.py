@@ -170,7 +170,7 @@ def _key(kind: Kind, document: dict[str, Json]) -> Key[Any]:
 
 
 def _check_known(key: Key[Any], record: Any) -> None:
-    """ValueError naming every member that nobody would read."""
+    """BadManifest naming every member that nobody would read."""
     metadata: Metadata = record.metadata
     for where, members in (("metadata.", metadata.unknown), ("", record.unknown), ("spec.", _spec_unknown(record))):
         for name, text in members:
@@ -189,7 +189,7 @@ def _check_known(key: Key[Any], record: Any) -> None:
             names = [(at, name) for at, rule in enumerate(rules) for name, _ in rule.unknown if name not in _RULE]
             found += [f"spec.{direction}[{at}].{name}" for at, name in names]
     if found:
-        raise ValueError(f"unknown field{'s' if len(found) > 1 else ''} {', '.join(found)}")
+        raise BadManifest(f"unknown field{'s' if len(found) > 1 else ''} {', '.join(found)}")
 
 
 def _spec_unknown(record: Any) -> tuple[tuple[str, str], ...]:
@@ -206,7 +206,7 @@ def _completed(key: Key[Any], record: Any, document: dict[str, Json]) -> Any:
     if isinstance(key, ProfileKey):
         for rule in (*record.ingress, *record.egress):
             if rule.action not in _ACTIONS:
-                raise ValueError(f"the action of a rule must be one of {', '.join(_ACTIONS)}, not {rule.action!r}")
+                raise BadManifest(f"the action of a rule must be one of {', '.join(_ACTIONS)}, not {rule.action!r}")
     if isinstance(key, IPAMConfigurationKey):
         return _completed_configuration(record, document.get("spec"))
     return record
@@ -215,11 +215,11 @@ def _completed(key: Key[Any], record: Any, document: dict[str, Json]) -> Any:
 def _completed_configuration(record: Any, spec: Json) -> Any:
     """Left out of a manifest, automatic blocks stay on, as an API server would default it."""
     if record.kubevirt_persistence not in (None, "Enabled", "Disabled"):
-        raise ValueError("spec.kubeVirtVMAddressPersistence must be Enabled or Disabled")
+        raise BadManifest("spec.kubeVirtVMAddressPersistence must be Enabled or Disabled")
     if not 0 <= record.cooldown_seconds <= 1200:
-        raise ValueError("spec.ipCooldownSeconds must be 0 to 1200")
+        raise BadManifest("spec.ipCooldownSeconds must be 0 to 1200")
     if not 0 <= record.max_blocks_per_host <= 1_000_000:
-        raise ValueError("spec.maxBlocksPerHost must be 0 to 1000000")
+        raise BadManifest("spec.maxBlocksPerHost must be 0 to 1000000")
     if not isinstance(spec, dict) or spec.get("autoAllocateBlocks") is None:
         return record.replace(auto_allocate_blocks=True)
     return record

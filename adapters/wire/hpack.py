@@ -25,6 +25,10 @@ _HUFFMAN = 0x80
 _MOST_SHIFT = 28  # no length or index of ours has more bits
 
 
+class BadHeaderBlock(ValueError):
+    """Octets that are no header block."""
+
+
 def encode(fields: Iterable[Field], secrets: Iterable[Field] = ()) -> bytes:
     """`secrets` are marked so that no proxy puts them into a table either."""
     places = _places or _fill_places()
@@ -88,7 +92,7 @@ class Decoder:
                 if form & 0xE0 == _RESIZED and not fields:
                     place = self._resize(block, place)
                 elif form & 0xE0 == _RESIZED:
-                    raise ValueError("a new size of the header table in the middle of a block")
+                    raise BadHeaderBlock("a new size of the header table in the middle of a block")
                 elif form & _INDEXED:
                     index, place = _read_integer(block, place, 7)
                     fields.append(self._entry(index))
@@ -96,7 +100,7 @@ class Decoder:
                     field, place = self._read_literal(block, place)
                     fields.append(field)
         except IndexError:
-            raise ValueError("a header block is cut off") from None
+            raise BadHeaderBlock("a header block is cut off") from None
         return fields
 
     def _read_literal(self, block: bytes, place: int) -> tuple[Field, int]:
@@ -114,13 +118,13 @@ class Decoder:
     def _resize(self, block: bytes, place: int) -> int:
         self._limit, place = _read_integer(block, place, 5)
         if self._limit > TABLE_SIZE:
-            raise ValueError("a header table larger than allowed")
+            raise BadHeaderBlock("a header table larger than allowed")
         self._forget()
         return place
 
     def _entry(self, index: int) -> Field:
         if not 0 < index <= len(STATIC) + len(self._remembered):
-            raise ValueError("a header field of no table")
+            raise BadHeaderBlock("a header field of no table")
         return STATIC[index - 1] if index <= len(STATIC) else self._remembered[index - len(STATIC) - 1]
 
     def _remember(self, field: Field) -> None:
@@ -147,7 +151,7 @@ def _read_integer(block: bytes, place: int, bits: int) -> tuple[int, int]:
         number += (octet & 127) << shift
         if octet < 128:
             return number, place
-    raise ValueError("a number too large")
+    raise BadHeaderBlock("a number too large")
 
 
 def _read_string(block: bytes, place: int) -> tuple[bytes, int]:
@@ -172,11 +176,11 @@ def _decode_huffman(coded: bytes) -> bytes:
             symbol = symbols.get(code)
             if symbol is not None:
                 if symbol == END_OF_STRING:
-                    raise ValueError("a coded text with its end inside")
+                    raise BadHeaderBlock("a coded text with its end inside")
                 text.append(symbol)
                 code = 1
     if code > 255 or code & (code + 1):  # up to seven bits of the end's code, which is all ones
-        raise ValueError("a coded text that ends in the middle")
+        raise BadHeaderBlock("a coded text that ends in the middle")
     return bytes(text)
 
 

@@ -17,6 +17,10 @@ _VARINT, _FIXED64, _DELIMITED, _FIXED32 = 0, 1, 2, 5
 _WRAP = 1 << 64
 
 
+class BadMessage(ValueError):
+    """Octets that are no message, or not the one that is meant."""
+
+
 def number(field: int, value: int, *, present: bool = False) -> bytes:
     """A field of an integer or boolean type; not of those that zigzag or have a fixed size.
 
@@ -61,7 +65,7 @@ def fields(source: Octets) -> Iterator[tuple[int, int | memoryview]]:
         tag, place = _read_varint(view, place)
         kind = tag & 7
         if not 0 < tag >> 3 < 1 << 29:
-            raise ValueError("a field without a number")
+            raise BadMessage("a field without a number")
         if kind == _VARINT:
             value, place = _read_varint(view, place)
             yield tag >> 3, value
@@ -71,9 +75,9 @@ def fields(source: Octets) -> Iterator[tuple[int, int | memoryview]]:
         elif kind in (_FIXED32, _FIXED64):
             size = 4 if kind == _FIXED32 else 8
         else:
-            raise ValueError("a field of an unknown kind")
+            raise BadMessage("a field of an unknown kind")
         if size > end - place:
-            raise ValueError("a message that is cut off")
+            raise BadMessage("a message that is cut off")
         if kind == _DELIMITED:
             yield tag >> 3, view[place : place + size]
         place += size
@@ -89,13 +93,13 @@ def integer(value: int | memoryview) -> int:
     """ValueError for a field that is no integer."""
     if isinstance(value, int):
         return value
-    raise ValueError("a field that should be a number")
+    raise BadMessage("a field that should be a number")
 
 
 def delimited(value: int | memoryview) -> memoryview:
     """ValueError for a field that has no octets."""
     if isinstance(value, int):
-        raise ValueError("a field that should not be a number")  # noqa: TRY004 - it is about the octets that came
+        raise BadMessage("a field that should not be a number")
     return value
 
 
@@ -109,5 +113,5 @@ def _read_varint(view: memoryview, place: int) -> tuple[int, int]:
             if octet < 128:
                 return value % _WRAP, place
     except IndexError:
-        raise ValueError("a message that is cut off") from None
-    raise ValueError("a number too large")
+        raise BadMessage("a message that is cut off") from None
+    raise BadMessage("a number too large")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from adapters.kubernetes.credentials.fields import flag, items, member, text, texts
+from adapters.kubernetes.credentials.fields import Malformed, flag, items, member, text, texts
 from domain.json_text import dumps, parse
 from domain.moment import parse_rfc3339
 from domain.value import Value
@@ -57,14 +57,14 @@ def read_exec(entry: Object, beside: Callable[[str], str]) -> ExecPlugin:
     """The `exec` of a user; `beside` makes a path relative to the kubeconfig whole. ValueError."""
     version, command = text(entry, "apiVersion"), text(entry, "command")
     if version not in _VERSIONS:
-        raise ValueError(f"exec.apiVersion is {version!r}, neither {_VERSIONS[0]} nor v1beta1")
+        raise Malformed(f"exec.apiVersion is {version!r}, neither {_VERSIONS[0]} nor v1beta1")
     if not command:
-        raise ValueError("exec.command is missing")
+        raise Malformed("exec.command is missing")
     mode = text(entry, "interactiveMode")
     if mode not in ("Never", "IfAvailable", "Always") and (mode or version == _VERSIONS[0]):
-        raise ValueError("exec.interactiveMode is none of Never, IfAvailable, Always")
+        raise Malformed("exec.interactiveMode is none of Never, IfAvailable, Always")
     if mode == "Always":
-        raise ValueError(f"exec.command {command!r} wants a terminal (interactiveMode Always), and there is none here")
+        raise Malformed(f"exec.command {command!r} wants a terminal (interactiveMode Always), and there is none here")
     return ExecPlugin(
         command=beside(command) if "/" in command else command,
         arguments=texts(entry, "args"),
@@ -116,15 +116,15 @@ def _read(printed: bytes, plugin: ExecPlugin) -> ExecCredential:
     except ValueError:
         answer = None
     if not isinstance(answer, dict) or answer.get("kind") != "ExecCredential":
-        raise ValueError("its answer is not an ExecCredential")
+        raise Malformed("its answer is not an ExecCredential")
     if answer.get("apiVersion") != plugin.api_version:
-        raise ValueError(f"its answer is not of version {plugin.api_version}, which is configured")
+        raise Malformed(f"its answer is not of version {plugin.api_version}, which is configured")
     status = member(answer, "status")
     token = text(status, "token")
     cert, key = text(status, "clientCertificateData").encode(), text(status, "clientKeyData").encode()
     if bool(cert) != bool(key):
-        raise ValueError("its answer has a certificate or a key, not both")
+        raise Malformed("its answer has a certificate or a key, not both")
     if not token and not cert:
-        raise ValueError("its answer has neither a token nor a certificate with its key")
+        raise Malformed("its answer has neither a token nor a certificate with its key")
     expires = text(status, "expirationTimestamp")
     return ExecCredential(token, cert, key, parse_rfc3339(expires) if expires else None)

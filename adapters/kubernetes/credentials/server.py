@@ -23,6 +23,10 @@ _USED_IN_HOSTS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ
 _HEX = frozenset("0123456789abcdefABCDEF")
 
 
+class BadUrl(ValueError):
+    """A URL by which no server or proxy can be reached. The text does not show it."""
+
+
 class Server(Value):
     """`host` is a name or an address, IPv6 without brackets. `prefix` is "" or a path that begins with `/` and does
     not end with one, as it goes into a request line. `user` is `name:password`, unescaped, or "".
@@ -85,15 +89,15 @@ def parse_server(text: str, *, scheme: str = "") -> Server:
     if not separator:
         meant, rest = scheme, text.strip()
     if meant.lower() not in PORTS:
-        raise ValueError("it must begin with https:// or http://")
+        raise BadUrl("it must begin with https:// or http://")
     rest = rest.partition("#")[0].partition("?")[0]
     place, slash, path = rest.partition("/")
     user, _, authority = place.rpartition("@")
     host, port = _split_port(authority)
     if not host or not _USED_IN_HOSTS.issuperset(host):
-        raise ValueError("it has no host name or address")
+        raise BadUrl("it has no host name or address")
     if port and not (port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) < 65536):
-        raise ValueError("its port is not a number from 1 to 65535")
+        raise BadUrl("its port is not a number from 1 to 65535")
     default = PORTS[meant.lower()]
     return Server(meant.lower(), host, int(port or default), _escaped(slash + path).rstrip("/"), unescaped(user))
 
@@ -102,7 +106,7 @@ def _split_port(authority: str) -> tuple[str, str]:
     if authority.startswith("["):
         host, bracket, tail = authority[1:].partition("]")
         if not bracket or not _stands_in_brackets(host) or (tail and not tail.startswith(":")):
-            raise ValueError("the brackets of its address are wrong")
+            raise BadUrl("the brackets of its address are wrong")
         return host.replace("%25", "%"), tail[1:]
     host, _, port = authority.partition(":")
     return host, port

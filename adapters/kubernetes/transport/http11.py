@@ -37,6 +37,10 @@ class TooLarge(Fault):
     """More came than any answer has."""
 
 
+class LineBreak(ValueError):
+    """What would be more than one line in a request stands where one is meant."""
+
+
 def request_octets(method: str, target: str, headers: Iterable[tuple[str, str]], body: bytes) -> bytes:
     """ValueError for what would be more than one line in a line."""
     lines = [f"{method} {target} HTTP/1.1", *[f"{name}: {value}" for name, value in headers]]
@@ -44,7 +48,7 @@ def request_octets(method: str, target: str, headers: Iterable[tuple[str, str]],
         lines.append(f"Content-Length: {len(body)}")
     head = "\r\n".join(lines)
     if head.count("\r") != len(lines) - 1 or head.count("\n") != len(lines) - 1:
-        raise ValueError("a line break in a request's line or header")
+        raise LineBreak("a line break in a request's line or header")
     return head.encode("utf-8", "replace") + b"\r\n\r\n" + body
 
 

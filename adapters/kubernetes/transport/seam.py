@@ -3,7 +3,7 @@
 A transport is one client of one server with one set of credentials. It knows methods, paths, bodies and status
 codes; it knows nothing of records, decides nothing about an answer's meaning, tries nothing twice and waits no longer
 than it is told. There are two ways to build one: on a library, and on bare sockets; the same contract suite runs
-over both (tests/contracts_kubernetes_transport).
+over both (tests/contracts/kubernetes_transport.py).
 
 Invariant: an answer is what the server said to exactly that request; `ApiTransportError` means that none arrived, and
 the request may or may not have been carried out unless `harmless` says that it cannot have been.
