@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import hpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,6 +81,20 @@ def test_the_code_is_complete_and_so_reads_every_string_of_bits():
 @given(st.lists(field, max_size=6), st.lists(field, max_size=2))
 def test_what_is_written_is_read(fields, secrets):
     assert Decoder().decode(encode(fields, secrets)) == fields + secrets
+
+
+@given(st.lists(field, max_size=6), st.lists(field, max_size=2))
+def test_what_is_written_the_library_reads(fields, secrets):
+    decoder = hpack.Decoder(max_header_list_size=1 << 24)
+    assert decoder.decode(encode(fields, secrets), raw=True) == fields + secrets
+
+
+@given(st.lists(st.lists(field, max_size=6), max_size=4), st.booleans())
+def test_what_the_library_writes_is_read(blocks, huffman):
+    """It remembers fields from one block to the next, and uses Huffman's code."""
+    encoder, decoder = hpack.Encoder(), Decoder()
+    for fields in blocks:
+        assert decoder.decode(encoder.encode(fields, huffman=huffman)) == fields
 
 
 def test_secrets_are_marked_to_be_in_no_table():

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 
+import h2.config
+import h2.connection
+import h2.events
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -328,3 +331,55 @@ def test_whatever_comes_reading_goes_on_or_ends_with_a_fault(pieces):
     except Fault:
         return
     assert len(exchange.body) <= sum(map(len, pieces))
+
+
+# --- beside the library ----------------------------------------------------------------------------------------------
+
+REQUEST = ((b":method", b"POST"), (b":scheme", b"http"), (b":path", b"/s/m"), (b":authority", b"h"))
+bodies = st.builds(lambda seed, size: (seed * size)[:size], st.binary(min_size=1, max_size=9), st.integers(1, 200_000))
+
+
+class LibraryServer:
+    """Hears a whole request, then answers with a body in pieces of at most `size`."""
+
+    def __init__(self, body: bytes, size: int) -> None:
+        self._connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
+        self._connection.initiate_connection()
+        self._left, self._size = body, size
+        self._answering = False
+        self.heard = b""
+
+    def converse(self, octets: bytes) -> bytes:
+        for event in self._connection.receive_data(octets):
+            if isinstance(event, h2.events.DataReceived):
+                self.heard += event.data
+                self._connection.acknowledge_received_data(event.flow_controlled_length, 1)
+            elif isinstance(event, h2.events.StreamEnded):
+                self._connection.send_headers(1, [(":status", "200")])
+                self._answering = True
+        if self._answering:
+            self._answer()
+        return self._connection.data_to_send()
+
+    def _answer(self) -> None:
+        while room := min(self._size, self._connection.local_flow_control_window(1), len(self._left)):
+            self._connection.send_data(1, self._left[:room])
+            self._left = self._left[room:]
+        if not self._left:
+            self._answering = False
+            self._connection.send_headers(1, [("grpc-status", "0")], end_stream=True)
+
+
+@given(bodies, bodies, st.integers(1000, 16384))
+def test_a_server_of_the_library_hears_what_is_asked_and_is_understood(asked_for, told, size):
+    """Bodies are larger than a window, so both sides have to make room."""
+    ours, server = Http2(), LibraryServer(told, size)
+    exchange = ours.begin(REQUEST, asked_for)
+    for _ in range(1000):
+        ours.feed(server.converse(ours.take()))
+        if exchange.ended:
+            break
+    assert server.heard == asked_for
+    assert exchange.fields == [(b":status", b"200")]
+    assert bytes(exchange.body) == told
+    assert exchange.trailers == [(b"grpc-status", b"0")]
