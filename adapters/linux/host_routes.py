@@ -12,7 +12,7 @@ Invariant: never fails; what the kernel does not tell is unknown, and that count
 from __future__ import annotations
 
 from adapters.linux.netlink.messages import (
-    DUMP,
+    NLM_F_DUMP,
     Request,
     answers,
     attribute,
@@ -28,12 +28,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_GET_ROUTE, _NETLINK_ROUTE = 26, 0  # RTM_GETROUTE
-_ROUTE_HEADER = 12  # struct rtmsg
-_DESTINATION, _INTERFACE, _GATEWAY, _TABLE = 1, 4, 5, 15  # RTA_DST, RTA_OIF, RTA_GATEWAY, RTA_TABLE
-_MAIN, _UNICAST = 254, 1  # RT_TABLE_MAIN, RTN_UNICAST
+RTM_GETROUTE, NETLINK_ROUTE = 26, 0
+RTMSG = 12  # bytes
+RTA_DST, RTA_OIF, RTA_GATEWAY, RTA_TABLE = 1, 4, 5, 15
+RT_TABLE_MAIN, RTN_UNICAST = 254, 1
 _MATCH = 0x2000 | 0x1000  # RTM_F_FIB_MATCH: the entry itself; RTM_F_LOOKUP_TABLE: and its table
-_CLONED = 0x200  # RTM_F_CLONED: the answer of a kernel before 4.13, which does not know that flag
+RTM_F_CLONED = 0x200  # the answer of a kernel before 4.13, which does not know that flag
 _FAMILY = {V4: 2, V6: 10}  # AF_INET, AF_INET6
 _SECONDS = 2
 
@@ -42,8 +42,8 @@ def interface_of(address: Address) -> str:
     """The interface of the route to this address alone, in the main table; "" if there is none, or it is unknown."""
     family, bits = _FAMILY[address.version], BITS[address.version]
     header = bytes([family, bits, 0, 0, 0, 0, 0, 0]) + u32(_MATCH)
-    wanted = attribute(_DESTINATION, address.number.to_bytes(bits // 8))
-    for body in _asked(Request(_GET_ROUTE, 0, header + wanted)):
+    wanted = attribute(RTA_DST, address.number.to_bytes(bits // 8))
+    for body in _asked(Request(RTM_GETROUTE, 0, header + wanted)):
         route = _Route(body)
         if route.is_to_one_address and not route.is_cloned:
             return route.interface
@@ -54,21 +54,23 @@ def host_routes() -> tuple[tuple[Address, str], ...]:
     """(address, interface) of all such routes that lead to a neighbour and not to another router."""
     found: list[tuple[Address, str]] = []
     for version, family in _FAMILY.items():
-        for body in _asked(Request(_GET_ROUTE, DUMP, bytes([family]) + bytes(_ROUTE_HEADER - 1))):
+        for body in _asked(Request(RTM_GETROUTE, NLM_F_DUMP, bytes([family]) + bytes(RTMSG - 1))):
             route = _Route(body)
             if body[0] == family and route.is_to_one_address and route.is_direct and route.interface:
-                found.append((Address(version, int.from_bytes(route.told[_DESTINATION])), route.interface))
+                found.append((Address(version, int.from_bytes(route.told[RTA_DST])), route.interface))
     return tuple(found)
 
 
 class _Route:
     def __init__(self, body: bytes) -> None:
-        self.told = attributes(body[_ROUTE_HEADER:])
+        self.told = attributes(body[RTMSG:])
         bits = {family: BITS[version] for version, family in _FAMILY.items()}.get(body[0])
-        table = number_in(self.told.get(_TABLE, bytes([body[4]])))
-        self.is_to_one_address = body[1] == bits and (table, body[7]) == (_MAIN, _UNICAST) and _DESTINATION in self.told
-        self.is_cloned = bool(number_in(body[8:_ROUTE_HEADER]) & _CLONED)
-        self.is_direct = _GATEWAY not in self.told
+        table = number_in(self.told.get(RTA_TABLE, bytes([body[4]])))
+        self.is_to_one_address = (
+            body[1] == bits and (table, body[7]) == (RT_TABLE_MAIN, RTN_UNICAST) and RTA_DST in self.told
+        )
+        self.is_cloned = bool(number_in(body[8:RTMSG]) & RTM_F_CLONED)
+        self.is_direct = RTA_GATEWAY not in self.told
 
     @property
     def interface(self) -> str:
@@ -76,7 +78,7 @@ class _Route:
         import _socket
 
         try:
-            return _socket.if_indextoname(number_in(self.told.get(_INTERFACE, b"")))
+            return _socket.if_indextoname(number_in(self.told.get(RTA_OIF, b"")))
         except OSError:
             return ""
 
@@ -86,7 +88,7 @@ def _asked(request: Request) -> Iterator[bytes]:
     import _socket
 
     try:
-        netlink = _socket.socket(_socket.AF_NETLINK, _socket.SOCK_RAW | _socket.SOCK_CLOEXEC, _NETLINK_ROUTE)
+        netlink = _socket.socket(_socket.AF_NETLINK, _socket.SOCK_RAW | _socket.SOCK_CLOEXEC, NETLINK_ROUTE)
     except OSError:
         return
     try:
@@ -99,7 +101,7 @@ def _asked(request: Request) -> Iterator[bytes]:
             for answer in answers(datagram):
                 if verdict(answer) is not None:
                     return
-                if len(answer.body) >= _ROUTE_HEADER:
+                if len(answer.body) >= RTMSG:
                     yield answer.body
     except OSError:
         return

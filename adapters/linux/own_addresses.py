@@ -8,12 +8,12 @@ Invariant: never fails; what the kernel does not tell is unknown.
 
 from __future__ import annotations
 
-from adapters.linux.netlink.messages import DUMP, Request, answers, attributes, envelope, verdict
+from adapters.linux.netlink.messages import NLM_F_DUMP, Request, answers, attributes, envelope, verdict
 from domain.ipam.address import V4, V6, Address
 
-_GET_ADDRESSES, _NETLINK_ROUTE = 22, 0  # RTM_GETADDR
-_ADDRESS_HEADER = 8
-_LOCAL, _REMOTE = 2, 1  # IFA_LOCAL, IFA_ADDRESS: only point-to-point devices tell them apart
+RTM_GETADDR, NETLINK_ROUTE = 22, 0
+IFADDRMSG = 8  # bytes
+IFA_LOCAL, IFA_ADDRESS = 2, 1  # only point-to-point devices tell them apart
 _VERSION = {2: V4, 10: V6}  # AF_INET, AF_INET6
 _SECONDS = 2
 
@@ -23,12 +23,12 @@ def own_addresses() -> tuple[Address, ...]:
     import _socket
 
     try:
-        netlink = _socket.socket(_socket.AF_NETLINK, _socket.SOCK_RAW | _socket.SOCK_CLOEXEC, _NETLINK_ROUTE)
+        netlink = _socket.socket(_socket.AF_NETLINK, _socket.SOCK_RAW | _socket.SOCK_CLOEXEC, NETLINK_ROUTE)
     except OSError:
         return ()
     try:
         netlink.settimeout(_SECONDS)
-        netlink.send(envelope(Request(_GET_ADDRESSES, DUMP, bytes(_ADDRESS_HEADER)), 1))
+        netlink.send(envelope(Request(RTM_GETADDR, NLM_F_DUMP, bytes(IFADDRMSG)), 1))
         found: list[Address] = []
         while _read_messages(netlink.recv(1 << 16), found):
             pass
@@ -45,8 +45,8 @@ def _read_messages(datagram: bytes, found: list[Address]) -> bool:
         if verdict(answer) is not None:
             return False
         version = _VERSION.get(answer.body[0])
-        told = attributes(answer.body[_ADDRESS_HEADER:])
-        address = told.get(_LOCAL) or told.get(_REMOTE)
+        told = attributes(answer.body[IFADDRMSG:])
+        address = told.get(IFA_LOCAL) or told.get(IFA_ADDRESS)
         if version and address:
             found.append(Address(version, int.from_bytes(address)))
     return bool(datagram)

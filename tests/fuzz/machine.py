@@ -14,7 +14,16 @@ from adapters.linux.attachment_files import AttachmentFiles
 from adapters.linux.host_local_files import HostLocalFiles
 from adapters.linux.netlink import rtnetlink
 from adapters.linux.netlink.bridge_lean import LeanBridgeNetlink
-from adapters.linux.netlink.messages import ACK, DONE, ERROR, MULTI, Request, attribute, envelope, u32
+from adapters.linux.netlink.messages import (
+    NLM_F_ACK,
+    NLM_F_MULTI,
+    NLMSG_DONE,
+    NLMSG_ERROR,
+    Request,
+    attribute,
+    envelope,
+    u32,
+)
 from adapters.linux.netlink.seam import KernelError
 from adapters.memory.clock import MemoryClock
 from adapters.records.codec import key_text
@@ -93,7 +102,7 @@ def _text(kind: int, text: str) -> bytes:
 
 
 _V4, _V6 = bytes([10, 0, 0, 1]), b"\xfd" + bytes(14) + b"\1"
-_DONE = (DONE, MULTI, u32(0))
+_DONE = (NLMSG_DONE, NLM_F_MULTI, u32(0))
 _LINK = (
     rtnetlink.link_header(2, 0x1003)
     + _text(3, "eth0")
@@ -113,16 +122,17 @@ _ROUTE6 = (
     bytes([10, 64, 0, 0, 252, 3, 0, 1]) + u32(0) + attribute(1, _V6) + attribute(15, u32(1000)) + attribute(6, u32(5))
 ) + attribute(8, attribute(2, u32(1400)) + attribute(8, u32(1300)))
 _VLANS = bytes([7, 0, 0, 0]) + u32(2) + bytes(8) + attribute(26, attribute(2, b"\6\0\1\0") + attribute(2, b"\0\0\5\0"))
-_REFUSED = (ERROR, 0x200, u32((1 << 32) - 19) + envelope(Request(18, ACK, b""), 1)[:16] + _text(1, "no such device"))
+_QUOTED = envelope(Request(18, NLM_F_ACK, b""), 1)[:16]
+_REFUSED = (NLMSG_ERROR, 0x200, u32((1 << 32) - 19) + _QUOTED + _text(1, "no such device"))
 _SAID = (
     _said((16, 0, _LINK)),
     _said((16, 0, _LINK)),
-    _said((16, MULTI, _LINK), _DONE),
-    _said((20, MULTI, _ADDRESS4), _DONE),
-    _said((20, MULTI, _ADDRESS6)) + _said(_DONE),
-    _said((24, MULTI, _ROUTE4), _DONE),
-    _said((24, MULTI, _ROUTE6), _DONE),
-    _said((16, MULTI, _VLANS), _DONE),
+    _said((16, NLM_F_MULTI, _LINK), _DONE),
+    _said((20, NLM_F_MULTI, _ADDRESS4), _DONE),
+    _said((20, NLM_F_MULTI, _ADDRESS6)) + _said(_DONE),
+    _said((24, NLM_F_MULTI, _ROUTE4), _DONE),
+    _said((24, NLM_F_MULTI, _ROUTE6), _DONE),
+    _said((16, NLM_F_MULTI, _VLANS), _DONE),
     _said((88, 0, bytes(4) + attribute(1, u32(3)))),
     _said(_REFUSED),
 )

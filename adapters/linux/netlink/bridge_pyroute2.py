@@ -9,7 +9,14 @@ from errno import ENODEV
 from socket import AF_BRIDGE
 
 from adapters.linux.netlink.bridge_seam import OPERATIONAL_STATES, BridgeNetlink, KernelAddress
-from adapters.linux.netlink.on_pyroute2 import _BOOT, _FAMILIES, _MAIN, _UNICAST, Pyroute2Netlink, read_link
+from adapters.linux.netlink.on_pyroute2 import (
+    FAMILIES,
+    RT_TABLE_MAIN,
+    RTN_UNICAST,
+    RTPROT_BOOT,
+    Pyroute2Netlink,
+    read_link,
+)
 from adapters.linux.netlink.seam import KernelError
 from domain.ipam.address import V4, Address, Cidr
 from domain.linux.link import PortVlan, Route
@@ -20,11 +27,11 @@ if TYPE_CHECKING:
 
     from domain.linux.link import Link
 
-_PROMISCUOUS = 0x100  # IFF_PROMISC
-_NO_DAD, _DUPLICATE, _TENTATIVE = 0x02, 0x08, 0x40  # IFA_F_…
-_GLOBAL = 0  # RT_SCOPE_UNIVERSE
-_PVID, _UNTAGGED = 2, 4  # BRIDGE_VLAN_INFO_…
-_VLANS = 2  # RTEXT_FILTER_BRVLAN
+IFF_PROMISC = 0x100
+IFA_F_NODAD, IFA_F_DADFAILED, IFA_F_TENTATIVE = 0x02, 0x08, 0x40
+RT_SCOPE_UNIVERSE = 0
+BRIDGE_VLAN_INFO_PVID, BRIDGE_VLAN_INFO_UNTAGGED = 2, 4
+RTEXT_FILTER_BRVLAN = 2
 # The library spells the states without their hyphens.
 _STATES = {state.replace("-", "").upper(): state for state in OPERATIONAL_STATES}
 _LONGEST_WITH_BROADCAST = 30  # the longest IPv4 prefix that leaves room for a broadcast address
@@ -52,7 +59,7 @@ class Pyroute2BridgeNetlink(Pyroute2Netlink, BridgeNetlink):
         self._ask("link", "add", ifname=name, kind="bridge", **fields)
 
     def set_promiscuous(self, index: int) -> None:
-        self._ask("link", "set", index=index, flags=_PROMISCUOUS, change=_PROMISCUOUS)
+        self._ask("link", "set", index=index, flags=IFF_PROMISC, change=IFF_PROMISC)
 
     def set_alias(self, index: int, alias: str) -> None:
         self._ask("link", "set", index=index, ifalias=alias)
@@ -65,16 +72,18 @@ class Pyroute2BridgeNetlink(Pyroute2Netlink, BridgeNetlink):
 
     def port_vlans(self, index: int) -> list[PortVlan]:
         found = []
-        for message in self._dump("link", family=AF_BRIDGE, ext_mask=_VLANS, match={"index": index}):
+        for message in self._dump("link", family=AF_BRIDGE, ext_mask=RTEXT_FILTER_BRVLAN, match={"index": index}):
             known = message.get_attr("IFLA_AF_SPEC")
             for vlan in known.get_attrs("IFLA_BRIDGE_VLAN_INFO") if known else ():
                 flags = vlan["flags"]
-                found.append(PortVlan(vlan["vid"], bool(flags & _PVID), bool(flags & _UNTAGGED)))
+                found.append(
+                    PortVlan(vlan["vid"], bool(flags & BRIDGE_VLAN_INFO_PVID), bool(flags & BRIDGE_VLAN_INFO_UNTAGGED))
+                )
         return found
 
     def add_vlans(self, index: int, vlans: list[PortVlan]) -> None:
         for vlan in vlans:
-            flags = (_PVID if vlan.pvid else 0) | (_UNTAGGED if vlan.untagged else 0)
+            flags = (BRIDGE_VLAN_INFO_PVID if vlan.pvid else 0) | (BRIDGE_VLAN_INFO_UNTAGGED if vlan.untagged else 0)
             self._ask("vlan_filter", "add", index=index, vlan_info={"vid": vlan.number, "flags": flags})
 
     def remove_vlans(self, index: int, numbers: list[int]) -> None:
@@ -86,7 +95,7 @@ class Pyroute2BridgeNetlink(Pyroute2Netlink, BridgeNetlink):
         if address.version == V4 and address.length <= _LONGEST_WITH_BROADCAST:
             fields["broadcast"] = str(Address(V4, address.network.end - 1))
         elif address.version != V4 and settled:
-            fields["flags"] = _NO_DAD
+            fields["flags"] = IFA_F_NODAD
         self._ask("addr", "add", **_address_fields(index, address), **fields)
 
     def remove_address(self, index: int, address: Cidr) -> None:
@@ -94,15 +103,15 @@ class Pyroute2BridgeNetlink(Pyroute2Netlink, BridgeNetlink):
 
     def known_addresses(self, index: int, version: int) -> list[KernelAddress]:
         found = []
-        for message in self._dump("addr", family=_FAMILIES[version], match={"index": index}):
+        for message in self._dump("addr", family=FAMILIES[version], match={"index": index}):
             text = message.get_attr("IFA_LOCAL") or message.get_attr("IFA_ADDRESS")
             flags = message.get_attr("IFA_FLAGS") or message["flags"]
             found.append(
                 KernelAddress(
                     address=Address.parse(text).host_cidr.replace(length=message["prefixlen"]),
-                    wide=message["scope"] == _GLOBAL,
-                    tentative=bool(flags & _TENTATIVE),
-                    duplicate=bool(flags & _DUPLICATE),
+                    wide=message["scope"] == RT_SCOPE_UNIVERSE,
+                    tentative=bool(flags & IFA_F_TENTATIVE),
+                    duplicate=bool(flags & IFA_F_DADFAILED),
                 )
             )
         return found
@@ -117,24 +126,24 @@ class Pyroute2BridgeNetlink(Pyroute2Netlink, BridgeNetlink):
         self._ask(
             "route",
             "append",
-            family=_FAMILIES[route.destination.version],
+            family=FAMILIES[route.destination.version],
             dst=str(route.destination.address),
             dst_len=route.destination.length,
             oif=route.link,
-            table=route.table or _MAIN,
-            proto=_BOOT,
-            type=_UNICAST,
+            table=route.table or RT_TABLE_MAIN,
+            proto=RTPROT_BOOT,
+            type=RTN_UNICAST,
             scope=route.scope,
             **fields,
         )
 
     def known_routes(self, version: int) -> list[Route]:
-        listed = self._dump("route", family=_FAMILIES[version])
-        return [_read_route(message, version) for message in listed if message["type"] == _UNICAST]
+        listed = self._dump("route", family=FAMILIES[version])
+        return [_read_route(message, version) for message in listed if message["type"] == RTN_UNICAST]
 
 
 def _address_fields(index: int, address: Cidr) -> dict[str, object]:
-    text, family = str(address.address), _FAMILIES[address.version]
+    text, family = str(address.address), FAMILIES[address.version]
     return {"index": index, "family": family, "address": text, "local": text, "prefixlen": address.length}
 
 
@@ -147,7 +156,7 @@ def _read_port(message: Any) -> Link:
         master=message.get_attr("IFLA_MASTER") or 0,
         state=_STATES.get(message.get_attr("IFLA_OPERSTATE"), "unknown"),
         alias=message.get_attr("IFLA_IFALIAS") or "",
-        promiscuous=bool(message["flags"] & _PROMISCUOUS),
+        promiscuous=bool(message["flags"] & IFF_PROMISC),
         hairpin=bool(as_port and as_port.get_attr("IFLA_BRPORT_MODE")),
         isolated=bool(as_port and as_port.get_attr("IFLA_BRPORT_ISOLATED")),
     )

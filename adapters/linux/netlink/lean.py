@@ -12,7 +12,16 @@ import _socket
 from errno import EINTR, EINVAL, ENOBUFS, ENODEV, ENOENT
 
 from adapters.linux.netlink import rtnetlink
-from adapters.linux.netlink.messages import DUMP, DUMP_INTERRUPTED, MULTI, Answer, Request, answers, envelope, verdict
+from adapters.linux.netlink.messages import (
+    NLM_F_DUMP,
+    NLM_F_DUMP_INTR,
+    NLM_F_MULTI,
+    Answer,
+    Request,
+    answers,
+    envelope,
+    verdict,
+)
 from adapters.linux.netlink.seam import KernelError, KernelRoute, Netlink, PairRequest, Unanswered, no_socket
 
 TYPE_CHECKING = False
@@ -22,8 +31,8 @@ if TYPE_CHECKING:
     from domain.ipam.address import Address, Cidr
     from domain.linux.link import Link
 
-_ROUTE = 0  # NETLINK_ROUTE
-_SOL_NETLINK, _EXPLAIN, _STRICT = 270, 11, 12  # NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK
+NETLINK_ROUTE = 0
+SOL_NETLINK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK = 270, 11, 12
 _LARGEST = 1 << 16  # twice what the kernel puts into one datagram
 _TRIES = 3  # of a question that changes nothing
 
@@ -132,7 +141,7 @@ class LeanNetlink(Netlink):
         self._sequence += 1
         try:
             self._socket.send(envelope(request, self._sequence))
-            return self._collect(self._sequence, is_dump=request.flags & DUMP == DUMP)
+            return self._collect(self._sequence, is_dump=request.flags & NLM_F_DUMP == NLM_F_DUMP)
         except OSError as error:
             raise Unanswered(error.errno or EINVAL) from error
 
@@ -146,11 +155,11 @@ class LeanNetlink(Netlink):
             for answer in answers(datagram):
                 if answer.sequence != sequence:
                     continue
-                torn = torn or bool(answer.flags & DUMP_INTERRUPTED)
+                torn = torn or bool(answer.flags & NLM_F_DUMP_INTR)
                 ended = verdict(answer)
                 if ended is None:
                     found.append(answer)
-                    if answer.flags & MULTI:
+                    if answer.flags & NLM_F_MULTI:
                         continue
                 elif ended.errno:
                     raise KernelError(ended.errno, explanation=ended.explanation)
@@ -170,12 +179,12 @@ class LeanNetlink(Netlink):
 
 def _open() -> _socket.socket:
     try:
-        opened = _socket.socket(_socket.AF_NETLINK, _socket.SOCK_RAW | _socket.SOCK_CLOEXEC, _ROUTE)
+        opened = _socket.socket(_socket.AF_NETLINK, _socket.SOCK_RAW | _socket.SOCK_CLOEXEC, NETLINK_ROUTE)
     except OSError as error:
         raise no_socket(error) from error
-    for option in (_EXPLAIN, _STRICT):
+    for option in (NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK):
         try:
-            opened.setsockopt(_SOL_NETLINK, option, 1)
+            opened.setsockopt(SOL_NETLINK, option, 1)
         except OSError:  # an older kernel explains nothing, and lists more than it is asked for
             break
     return opened

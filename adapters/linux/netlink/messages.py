@@ -18,20 +18,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-REQUEST, MULTI, ACK, DUMP_INTERRUPTED = 0x1, 0x2, 0x4, 0x10
-CREATE_ONLY = 0x200 | 0x400  # NLM_F_EXCL | NLM_F_CREATE
-DUMP = 0x100 | 0x200  # NLM_F_ROOT | NLM_F_MATCH
-ERROR, DONE = 2, 3  # NLMSG_ERROR, NLMSG_DONE: types of answers
-_CAPPED, _ATTRIBUTES_FOLLOW = 0x100, 0x200  # NLM_F_CAPPED, NLM_F_ACK_TLVS: flags of these two
-_EXPLANATION = 1  # NLMSGERR_ATTR_MSG
-NESTED = 0x8000  # NLA_F_NESTED: a few requests are not understood without it
-_KIND_MASK = 0x3FFF  # without that and NLA_F_NET_BYTEORDER
-HEADER, _ATTRIBUTE_HEADER, _NUMBER = 16, 4, 4
+NLM_F_REQUEST, NLM_F_MULTI, NLM_F_ACK, NLM_F_DUMP_INTR = 0x1, 0x2, 0x4, 0x10
+NLM_F_EXCL, NLM_F_CREATE, NLM_F_APPEND = 0x200, 0x400, 0x800
+CREATE_ONLY = NLM_F_CREATE | NLM_F_EXCL
+NLM_F_DUMP = 0x100 | 0x200  # NLM_F_ROOT | NLM_F_MATCH
+NLMSG_ERROR, NLMSG_DONE = 2, 3  # types of answers
+NLM_F_CAPPED, NLM_F_ACK_TLVS = 0x100, 0x200  # flags of these two
+NLMSGERR_ATTR_MSG = 1
+NLA_F_NESTED = 0x8000  # a few requests are not understood without it
+NLA_TYPE_MASK = 0x3FFF  # without that and NLA_F_NET_BYTEORDER
+NLMSG_HDRLEN, NLA_HDRLEN, _ERRNO = 16, 4, 4  # bytes: nlmsghdr, nlattr, the errno in an nlmsgerr
 _ERROR_NUMBERS = range(4096)  # MAX_ERRNO
 
 
 class Request(Value):
-    """What is asked: a message without its number. `flags` are those beside REQUEST."""
+    """What is asked: a message without its number. `flags` are those beside NLM_F_REQUEST."""
 
     kind: int
     flags: int
@@ -39,7 +40,7 @@ class Request(Value):
 
 
 class Answer(Value):
-    """One message from the kernel. `sequence` is the number of the request that it answers."""
+    """An nlmsghdr from the kernel and what follows it. `sequence` is the number of the request that it answers."""
 
     kind: int
     flags: int
@@ -48,7 +49,7 @@ class Answer(Value):
 
 
 class Verdict(Value):
-    """How a request ended: errno, 0 for success; the kernel's explanation in English, where it has one."""
+    """How a request ended, an nlmsgerr: errno, 0 for success; the kernel's explanation in English, where it has one."""
 
     errno: int
     explanation: str = ""
@@ -72,7 +73,7 @@ def signed_in(data: bytes) -> int:
 
 
 def attribute(kind: int, data: bytes) -> bytes:
-    return u16(_ATTRIBUTE_HEADER + len(data)) + u16(kind) + data + bytes(-len(data) & 3)
+    return u16(NLA_HDRLEN + len(data)) + u16(kind) + data + bytes(-len(data) & 3)
 
 
 def text_attribute(kind: int, text: str) -> bytes:
@@ -97,29 +98,29 @@ def all_attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
     at, end = 0, len(data) & ~3
     while at < end:
         length = shorts[at >> 1]
-        if length < _ATTRIBUTE_HEADER or at + length > len(data):
+        if length < NLA_HDRLEN or at + length > len(data):
             return
-        yield shorts[(at >> 1) + 1] & _KIND_MASK, data[at + _ATTRIBUTE_HEADER : at + length]
+        yield shorts[(at >> 1) + 1] & NLA_TYPE_MASK, data[at + NLA_HDRLEN : at + length]
         at += (length + 3) & ~3
 
 
 def envelope(request: Request, sequence: int) -> bytes:
-    """The message as it is sent, padded so that another can follow in the same datagram."""
-    length = HEADER + len(request.body)
-    flags = u16(request.flags | REQUEST)
+    """The message as it is sent, an nlmsghdr before it, padded so that another can follow in the same datagram."""
+    length = NLMSG_HDRLEN + len(request.body)
+    flags = u16(request.flags | NLM_F_REQUEST)
     return u32(length) + u16(request.kind) + flags + u32(sequence) + bytes(4) + request.body + bytes(-length & 3)
 
 
 def answers(datagram: bytes) -> Iterator[Answer]:
     """The messages of one datagram, in order."""
     at, end = 0, len(datagram)
-    while at + HEADER <= end:
+    while at + NLMSG_HDRLEN <= end:
         length = number_in(datagram[at : at + 4])
-        if length < HEADER or at + length > end:
+        if length < NLMSG_HDRLEN or at + length > end:
             return
-        shorts = memoryview(datagram[at : at + HEADER]).cast("H")
+        shorts = memoryview(datagram[at : at + NLMSG_HDRLEN]).cast("H")
         sequence = number_in(datagram[at + 8 : at + 12])
-        yield Answer(shorts[2], shorts[3], sequence, datagram[at + HEADER : at + length])
+        yield Answer(shorts[2], shorts[3], sequence, datagram[at + NLMSG_HDRLEN : at + length])
         at += (length + 3) & ~3
 
 
@@ -129,21 +130,21 @@ def verdict(answer: Answer) -> Verdict | None:
     A dump that ends well may carry no number at all. An error quotes the request, its header at least, before it
     explains itself.
     """
-    if answer.kind not in (ERROR, DONE):
+    if answer.kind not in (NLMSG_ERROR, NLMSG_DONE):
         return None
-    errno = -signed_in(answer.body[:_NUMBER]) if len(answer.body) >= _NUMBER else 0
+    errno = -signed_in(answer.body[:_ERRNO]) if len(answer.body) >= _ERRNO else 0
     if errno not in _ERROR_NUMBERS:
         errno = EPROTO
     explanation = b""
-    if answer.flags & _ATTRIBUTES_FOLLOW:
-        explanation = attributes(answer.body[_explanation_at(answer) :]).get(_EXPLANATION, b"")
+    if answer.flags & NLM_F_ACK_TLVS:
+        explanation = attributes(answer.body[_explanation_at(answer) :]).get(NLMSGERR_ATTR_MSG, b"")
     return Verdict(errno, text_in(explanation))
 
 
 def _explanation_at(answer: Answer) -> int:
-    if answer.kind == DONE:
-        return _NUMBER
-    quoted = HEADER
-    if not answer.flags & _CAPPED:
-        quoted = number_in(answer.body[_NUMBER : _NUMBER + 4])
-    return _NUMBER + ((quoted + 3) & ~3)
+    if answer.kind == NLMSG_DONE:
+        return _ERRNO
+    quoted = NLMSG_HDRLEN
+    if not answer.flags & NLM_F_CAPPED:
+        quoted = number_in(answer.body[_ERRNO : _ERRNO + 4])
+    return _ERRNO + ((quoted + 3) & ~3)

@@ -36,11 +36,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_FAMILIES = {V4: AF_INET, V6: AF_INET6}
+FAMILIES = {V4: AF_INET, V6: AF_INET6}
 _ANY = {V4: Address(V4, 0), V6: Address(V6, 0)}
-_UP = 1
-_MAIN, _BOOT, _UNICAST = 254, 3, 1  # table, protocol and type of every route we make
-_LEARNED = 9  # the protocol of routes that routers advertise
+IFF_UP = 1
+RT_TABLE_MAIN, RTPROT_BOOT, RTN_UNICAST = 254, 3, 1  # table, protocol and type of every route we make
+RTPROT_RA = 9  # the protocol of routes that routers advertise
 _TRIES = 3
 
 
@@ -97,7 +97,7 @@ class Pyroute2Netlink(Netlink):
         self._ask("link", "add", **pair_fields(request))
 
     def set_up(self, index: int, *, up: bool) -> None:
-        self._ask("link", "set", index=index, flags=_UP if up else 0, change=_UP)
+        self._ask("link", "set", index=index, flags=IFF_UP if up else 0, change=IFF_UP)
 
     def set_mac(self, index: int, mac: str) -> None:
         if mac.count(":") != 5:  # the library knows Ethernet addresses only, and so do our devices
@@ -112,12 +112,12 @@ class Pyroute2Netlink(Netlink):
                 raise
 
     def add_address(self, index: int, address: Cidr) -> None:
-        text, family = str(address.address), _FAMILIES[address.version]
+        text, family = str(address.address), FAMILIES[address.version]
         self._ask("addr", "add", index=index, family=family, address=text, local=text, prefixlen=address.length)
 
     def addresses(self, index: int, version: int) -> list[Cidr]:
         found = []
-        for message in self._dump("addr", family=_FAMILIES[version], match={"index": index}):
+        for message in self._dump("addr", family=FAMILIES[version], match={"index": index}):
             text = message.get_attr("IFA_LOCAL") or message.get_attr("IFA_ADDRESS")
             found.append(Address.parse(text).host_cidr.replace(length=message["prefixlen"]))
         return found
@@ -127,23 +127,23 @@ class Pyroute2Netlink(Netlink):
         self._ask(
             "route",
             "add",
-            family=_FAMILIES[destination.version],
+            family=FAMILIES[destination.version],
             dst=str(destination.address),
             dst_len=destination.length,
             oif=index,
-            table=_MAIN,
-            proto=_BOOT,
-            type=_UNICAST,
+            table=RT_TABLE_MAIN,
+            proto=RTPROT_BOOT,
+            type=RTN_UNICAST,
             scope=SCOPES[scope],
             **fields,
         )
 
     def routes(self, version: int) -> list[KernelRoute]:
-        listed = self._dump("route", family=_FAMILIES[version], match={"table": _MAIN})
-        return [_read_route(message, version) for message in listed if message["type"] == _UNICAST]
+        listed = self._dump("route", family=FAMILIES[version], match={"table": RT_TABLE_MAIN})
+        return [_read_route(message, version) for message in listed if message["type"] == RTN_UNICAST]
 
     def learned_over(self) -> list[int]:
-        listed = self._dump("route", family=_FAMILIES[V6], match={"proto": _LEARNED})
+        listed = self._dump("route", family=FAMILIES[V6], match={"proto": RTPROT_RA})
         return sorted({message.get_attr("RTA_OIF") or 0 for message in listed})
 
     def namespace_id(self, namespace: int) -> int | None:
@@ -192,7 +192,7 @@ def read_link(message: Any) -> Link:
         index=message["index"],
         name=message.get_attr("IFLA_IFNAME"),
         kind=(information and information.get_attr("IFLA_INFO_KIND")) or "",
-        up=bool(message["flags"] & _UP),
+        up=bool(message["flags"] & IFF_UP),
         mtu=message.get_attr("IFLA_MTU"),
         mac=message.get_attr("IFLA_ADDRESS") or "",
         peer_index=message.get_attr("IFLA_LINK") or 0,

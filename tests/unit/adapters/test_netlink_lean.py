@@ -9,12 +9,21 @@ from socket import AF_UNIX, SOCK_SEQPACKET, socketpair
 import pytest
 
 from adapters.linux.netlink.bridge_lean import LeanBridgeNetlink
-from adapters.linux.netlink.messages import DONE, ERROR, Request, answers, attribute, envelope, text_attribute, u32
+from adapters.linux.netlink.messages import (
+    NLMSG_DONE,
+    NLMSG_ERROR,
+    Request,
+    answers,
+    attribute,
+    envelope,
+    text_attribute,
+    u32,
+)
 from adapters.linux.netlink.seam import KernelError, PairRequest, Unanswered
 from domain.ipam.address import Cidr
 from domain.linux.link import Link, Route
 
-MULTI, INTERRUPTED = 0x2, 0x10
+NLM_F_MULTI, INTERRUPTED = 0x2, 0x10
 ONE, OTHER = Cidr.parse("10.0.0.1/32"), Cidr.parse("10.0.0.2/32")
 
 
@@ -58,17 +67,17 @@ def link(sequence: int, name: str, index: int = 7) -> bytes:
     return message(16, sequence, bytes(4) + u32(index) + bytes(8) + text_attribute(3, name))
 
 
-def address(sequence: int, cidr: Cidr, index: int = 7, flags: int = MULTI) -> bytes:
+def address(sequence: int, cidr: Cidr, index: int = 7, flags: int = NLM_F_MULTI) -> bytes:
     body = bytes([2, cidr.length, 0, 0]) + u32(index) + attribute(2, cidr.number.to_bytes(4))
     return message(20, sequence, body, flags)
 
 
 def verdict(sequence: int, errno: int = 0) -> bytes:
-    return message(ERROR, sequence, struct.pack("=i", -errno) + bytes(16))
+    return message(NLMSG_ERROR, sequence, struct.pack("=i", -errno) + bytes(16))
 
 
-def done(sequence: int, errno: int = 0, flags: int = MULTI) -> bytes:
-    return message(DONE, sequence, struct.pack("=i", -errno), flags)
+def done(sequence: int, errno: int = 0, flags: int = NLM_F_MULTI) -> bytes:
+    return message(NLMSG_DONE, sequence, struct.pack("=i", -errno), flags)
 
 
 def test_an_answer_to_another_question_is_passed_over(kernel):
@@ -148,7 +157,7 @@ def test_a_refusal_is_an_error_and_a_missing_device_an_answer(kernel):
 def test_a_question_without_its_one_answer_is_an_error(kernel):
     kernel.say(verdict(1))
     kernel.say(link(2, "eth0") + link(2, "eth1"), verdict(2))
-    kernel.say(message(16, 3, flags=MULTI), message(16, 3, flags=MULTI), done(3))
+    kernel.say(message(16, 3, flags=NLM_F_MULTI), message(16, 3, flags=NLM_F_MULTI), done(3))
     with pytest.raises(KernelError, match="0 answers to a question"):
         kernel.netlink.link("eth0")
     assert kernel.netlink.link("eth0").name == "eth0"
@@ -167,7 +176,7 @@ def test_a_verdict_with_no_error_number_is_an_error_all_the_same(kernel, number)
 def test_messages_shorter_than_their_header_are_passed_over(kernel, size):
     body = bytes([2, 0, 0, 0, 254, 0, 0, 1, 0, 0, 0])[:size]
     for sequence in (1, 2, 3):
-        kernel.say(message(20, sequence, body, flags=MULTI), done(sequence))
+        kernel.say(message(20, sequence, body, flags=NLM_F_MULTI), done(sequence))
     assert kernel.netlink.addresses(7, 4) == []
     assert kernel.netlink.routes(4) == []
 
@@ -181,16 +190,16 @@ def test_a_dump_goes_on_over_datagrams_until_its_end(kernel):
 
 @pytest.mark.parametrize("torn", ["in an answer", "at the end"])
 def test_a_dump_that_was_torn_is_asked_for_again(kernel, torn):
-    flags = MULTI | INTERRUPTED
-    kernel.say(address(1, OTHER, flags=flags if torn == "in an answer" else MULTI))
-    kernel.say(done(1, flags=flags if torn == "at the end" else MULTI))
+    flags = NLM_F_MULTI | INTERRUPTED
+    kernel.say(address(1, OTHER, flags=flags if torn == "in an answer" else NLM_F_MULTI))
+    kernel.say(done(1, flags=flags if torn == "at the end" else NLM_F_MULTI))
     kernel.say(address(2, ONE), done(2))
     assert kernel.netlink.addresses(7, 4) == [ONE]
 
 
 def test_a_dump_that_is_torn_every_time_is_given_up(kernel):
     for sequence in (1, 2, 3):
-        kernel.say(done(sequence, flags=MULTI | INTERRUPTED))
+        kernel.say(done(sequence, flags=NLM_F_MULTI | INTERRUPTED))
     with pytest.raises(KernelError) as given_up:
         kernel.netlink.routes(4)
     assert given_up.value.errno == EINTR

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.linux.netlink.messages import (
-    ACK,
-    DONE,
-    ERROR,
-    MULTI,
+    NLM_F_ACK,
+    NLM_F_MULTI,
+    NLMSG_DONE,
+    NLMSG_ERROR,
     Answer,
     Request,
     Verdict,
@@ -74,7 +74,7 @@ def test_a_text_with_a_zero_in_it_is_refused():
 
 
 def test_a_request_is_laid_out_as_in_the_kernels_header():
-    assert envelope(Request(16, ACK, b"12345"), 7) == struct.pack("=IHHII5s3x", 21, 16, 5, 7, 0, b"12345")
+    assert envelope(Request(16, NLM_F_ACK, b"12345"), 7) == struct.pack("=IHHII5s3x", 21, 16, 5, 7, 0, b"12345")
 
 
 @given(st.lists(st.builds(Request, st.integers(0, 0xFFFF), st.integers(0, 0xFFFF), st.binary(max_size=40)), max_size=5))
@@ -101,23 +101,23 @@ def _error(errno: int, request: bytes, explanation: str = "", *, capped: bool = 
     quoted = request[:16] if capped or not errno else request
     flags = (0x100 if capped or not errno else 0) | (0x200 if explanation else 0)
     told = text_attribute(1, explanation) if explanation else b""
-    return Answer(ERROR, flags, 7, struct.pack("=i", -errno) + quoted + told)
+    return Answer(NLMSG_ERROR, flags, 7, struct.pack("=i", -errno) + quoted + told)
 
 
 @pytest.mark.parametrize("capped", [False, True])
 @pytest.mark.parametrize("explanation", ["", "Unknown device type"])
 @pytest.mark.parametrize("errno", [0, EOPNOTSUPP])
 def test_a_verdict_has_its_errno_and_the_kernels_explanation(errno, explanation, capped):
-    request = envelope(Request(16, ACK, text_attribute(3, "cali1")), 7)
+    request = envelope(Request(16, NLM_F_ACK, text_attribute(3, "cali1")), 7)
     assert verdict(_error(errno, request, explanation, capped=capped)) == Verdict(errno, explanation)
 
 
 def test_a_dump_ends_well_or_badly():
-    assert verdict(Answer(DONE, MULTI, 7, struct.pack("=i", 0))) == Verdict(0)
-    assert verdict(Answer(DONE, MULTI, 7, b"")) == Verdict(0)
-    ended = Answer(DONE, MULTI | 0x200, 7, struct.pack("=i", -ENOENT) + text_attribute(1, "No such table"))
+    assert verdict(Answer(NLMSG_DONE, NLM_F_MULTI, 7, struct.pack("=i", 0))) == Verdict(0)
+    assert verdict(Answer(NLMSG_DONE, NLM_F_MULTI, 7, b"")) == Verdict(0)
+    ended = Answer(NLMSG_DONE, NLM_F_MULTI | 0x200, 7, struct.pack("=i", -ENOENT) + text_attribute(1, "No such table"))
     assert verdict(ended) == Verdict(ENOENT, "No such table")
 
 
 def test_an_answer_is_no_verdict():
-    assert verdict(Answer(16, MULTI, 7, b"anything")) is None
+    assert verdict(Answer(16, NLM_F_MULTI, 7, b"anything")) is None
