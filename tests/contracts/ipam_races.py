@@ -8,16 +8,33 @@ from __future__ import annotations
 
 import pytest
 
+from adapters.linux.clock import SystemClock
+from adapters.memory.log import RecordingLog
 from contracts.ipam_library import LibraryContract
 from domain.ipam.block import CONFIRMED, PENDING, PENDING_DELETION, VIRTUAL, Affinity, Owner, new_block
 from ports.datastore import AffinityKey, BlockKey, HandleKey
 from ports.errors import Conflict, Expired, Missing, Refused, Unavailable
 from usecases.ipam.affinities import claim_affinity, release_affinity
 from usecases.ipam.claim_block import ClaimOvertaken, claim_block, give_up_block, release_claim
-from worlds.ipam_library import address, cidr, host
+from usecases.ipam.work import Work
+from worlds.ipam_library import address, cidr, host, in_threads
 
 BLOCK = cidr("10.0.0.0/26")
 A, B = host("host-a"), host("host-b")
+
+
+class OnConnections:
+    """Calls that race have a connection each: `connect`, a fixture, opens one for a clock."""
+
+    @pytest.fixture
+    def race(self, connect):
+        clock = SystemClock()
+
+        def in_its_own_connection(body):
+            with connect(clock) as store:
+                return body(Work(store, clock, RecordingLog(), clock.deadline(60)))
+
+        return lambda bodies: in_threads([lambda body=body: in_its_own_connection(body) for body in bodies])
 
 
 class RaceContract(LibraryContract):

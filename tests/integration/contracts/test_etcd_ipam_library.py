@@ -7,9 +7,7 @@ import pytest
 from adapters.etcdv3.datastore import EtcdDatastore
 from adapters.etcdv3.settings import read_settings
 from adapters.etcdv3.transport_lean import open_lean
-from adapters.linux.clock import SystemClock
 from adapters.memory.clock import MemoryClock
-from adapters.memory.log import RecordingLog
 from contracts.ipam_assign import AutoAssignContract
 from contracts.ipam_ensure_block import EnsureBlockContract
 from contracts.ipam_library import AffinityContract, AttributesContract, ReleaseContract, SettingsContract
@@ -17,11 +15,9 @@ from contracts.ipam_limits import AssignIpContract, BorrowingContract, HandleLim
 from contracts.ipam_owners import OwnerAttributesContract
 from contracts.ipam_pools import PoolsContract
 from contracts.ipam_promotion import PromotionContract
-from contracts.ipam_races import RaceContract
+from contracts.ipam_races import OnConnections, RaceContract
 from contracts.ipam_windows import HostReservedAttrContract, WindowsContract
 from services.etcd import shared_etcd
-from usecases.ipam.work import Work
-from worlds.ipam_library import in_threads
 
 
 @pytest.fixture(scope="module")
@@ -95,25 +91,19 @@ class TestWindows(OnEtcd, WindowsContract):
     pass
 
 
-class OnConnections(OnEtcd):
+class Racing(OnConnections, OnEtcd):
     @pytest.fixture
-    def race(self, server):
-        clock = SystemClock()
-
-        def in_its_own_connection(body):
-            with connect(server, clock) as store:
-                return body(Work(store, clock, RecordingLog(), clock.deadline(60)))
-
-        return lambda bodies: in_threads([lambda body=body: in_its_own_connection(body) for body in bodies])
+    def connect(self, server):
+        return lambda clock: connect(server, clock)
 
 
-class TestRaces(OnConnections, RaceContract):
+class TestRaces(Racing, RaceContract):
     pass
 
 
-class TestHandleLimit(OnConnections, HandleLimitContract):
+class TestHandleLimit(Racing, HandleLimitContract):
     pass
 
 
-class TestBorrowing(OnConnections, BorrowingContract):
+class TestBorrowing(Racing, BorrowingContract):
     pass

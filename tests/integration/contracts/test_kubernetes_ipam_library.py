@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.linux.clock import SystemClock
 from adapters.memory.clock import MemoryClock
-from adapters.memory.log import RecordingLog
 from contracts.ipam_assign import AutoAssignContract
 from contracts.ipam_ensure_block import EnsureBlockContract
 from contracts.ipam_library import AffinityContract, AttributesContract, ReleaseContract, SettingsContract
@@ -14,11 +12,9 @@ from contracts.ipam_limits import AssignIpContract, BorrowingContract, HandleLim
 from contracts.ipam_owners import OwnerAttributesContract
 from contracts.ipam_pools import PoolsContract
 from contracts.ipam_promotion import PromotionContract
-from contracts.ipam_races import RaceContract
+from contracts.ipam_races import OnConnections, RaceContract
 from contracts.ipam_windows import HostReservedAttrContract, WindowsContract
 from ports.errors import Refused
-from usecases.ipam.work import Work
-from worlds.ipam_library import in_threads
 from worlds.kubernetes_world import Administered, open_to
 
 
@@ -98,25 +94,19 @@ class TestWindows(OnKubernetes, WindowsContract):
     pass
 
 
-class OnConnections(OnKubernetes):
+class Racing(OnConnections, OnKubernetes):
     @pytest.fixture
-    def race(self, shared, client):
-        clock = SystemClock()
-
-        def in_its_own_connection(body):
-            with Administered(open_to(shared.server), clock, client, shared.group) as store:
-                return body(Work(store, clock, RecordingLog(), clock.deadline(60)))
-
-        return lambda bodies: in_threads([lambda body=body: in_its_own_connection(body) for body in bodies])
+    def connect(self, shared, client):
+        return lambda clock: Administered(open_to(shared.server), clock, client, shared.group)
 
 
-class TestRaces(OnConnections, RaceContract):
+class TestRaces(Racing, RaceContract):
     pass
 
 
-class TestHandleLimit(OnConnections, HandleLimitContract):
+class TestHandleLimit(Racing, HandleLimitContract):
     pass
 
 
-class TestBorrowing(OnConnections, BorrowingContract):
+class TestBorrowing(Racing, BorrowingContract):
     pass

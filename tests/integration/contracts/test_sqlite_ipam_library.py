@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.linux.clock import SystemClock
 from adapters.memory.clock import MemoryClock
-from adapters.memory.log import RecordingLog
 from adapters.sqlite.datastore import SqliteDatastore
 from contracts.ipam_assign import AutoAssignContract
 from contracts.ipam_ensure_block import EnsureBlockContract
@@ -15,10 +13,8 @@ from contracts.ipam_limits import AssignIpContract, BorrowingContract, HandleLim
 from contracts.ipam_owners import OwnerAttributesContract
 from contracts.ipam_pools import PoolsContract
 from contracts.ipam_promotion import PromotionContract
-from contracts.ipam_races import RaceContract
+from contracts.ipam_races import OnConnections, RaceContract
 from contracts.ipam_windows import HostReservedAttrContract, WindowsContract
-from usecases.ipam.work import Work
-from worlds.ipam_library import in_threads
 
 
 class OnSqlite:
@@ -84,25 +80,19 @@ class TestWindows(OnSqlite, WindowsContract):
     pass
 
 
-class OnConnections(OnSqlite):
+class Racing(OnConnections, OnSqlite):
     @pytest.fixture
-    def race(self, path):
-        clock = SystemClock()
-
-        def in_its_own_connection(body):
-            with SqliteDatastore(path, clock) as store:
-                return body(Work(store, clock, RecordingLog(), clock.deadline(60)))
-
-        return lambda bodies: in_threads([lambda body=body: in_its_own_connection(body) for body in bodies])
+    def connect(self, path):
+        return lambda clock: SqliteDatastore(path, clock)
 
 
-class TestRaces(OnConnections, RaceContract):
+class TestRaces(Racing, RaceContract):
     pass
 
 
-class TestHandleLimit(OnConnections, HandleLimitContract):
+class TestHandleLimit(Racing, HandleLimitContract):
     pass
 
 
-class TestBorrowing(OnConnections, BorrowingContract):
+class TestBorrowing(Racing, BorrowingContract):
     pass

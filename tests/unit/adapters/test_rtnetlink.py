@@ -11,11 +11,12 @@ from pyroute2.netlink.rtnl.nsidmsg import nsidmsg
 from pyroute2.netlink.rtnl.rtmsg import rtmsg
 
 from adapters.linux.netlink import rtnetlink
-from adapters.linux.netlink.messages import Request, attributes, envelope
+from adapters.linux.netlink.messages import Request, attributes
 from adapters.linux.netlink.on_pyroute2 import pair_fields
 from adapters.linux.netlink.seam import SCOPES, KernelRoute, PairRequest
 from domain.ipam.address import BITS, Address, Cidr
 from domain.linux.link import Link
+from worlds.pyroute2_messages import decoded, encoded
 
 INDEXES = st.integers(1, (1 << 31) - 1)
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789.-", min_size=1, max_size=15)
@@ -28,23 +29,6 @@ CIDRS = ADDRESSES.flatmap(
 )
 FAMILIES = {4: 2, 6: 10}
 CREATE = 0x1 | 0x4 | 0x200 | 0x400
-
-
-def decoded(kind, request: Request):
-    """What the library reads in our request."""
-    message = kind(envelope(request, 7))
-    message.decode()
-    return message
-
-
-def encoded(kind, **fields) -> bytes:
-    """The body of a message that the library writes."""
-    message = kind()
-    message["attrs"] = fields.pop("attrs", [])
-    for name, value in fields.items():
-        message[name] = value
-    message.encode()
-    return bytes(message.data[16:])
 
 
 def tree(shown):

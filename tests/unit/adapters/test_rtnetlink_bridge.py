@@ -13,9 +13,10 @@ from pyroute2.netlink.rtnl.rtmsg import rtmsg
 
 from adapters.linux.netlink import rtnetlink_bridge as messages
 from adapters.linux.netlink.bridge_seam import OPERATIONAL_STATES, KernelAddress
-from adapters.linux.netlink.messages import Request, all_attributes, attributes, envelope
+from adapters.linux.netlink.messages import all_attributes, attributes
 from domain.ipam.address import BITS, Address, Cidr
 from domain.linux.link import Link, PortVlan, Route
+from worlds.pyroute2_messages import decoded, encoded
 
 INDEXES = st.integers(1, (1 << 31) - 1)
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz0123456789.-", min_size=1, max_size=15)
@@ -28,23 +29,6 @@ CIDRS = st.sampled_from([4, 6]).flatmap(
 VLANS = st.lists(st.builds(PortVlan, st.integers(1, 4094), st.booleans(), st.booleans()), max_size=6)
 FAMILIES = {4: 2, 6: 10}
 CREATE = 0x4 | 0x200 | 0x400
-
-
-def decoded(kind, request: Request):
-    """What the library reads in our request."""
-    message = kind(envelope(request, 7))
-    message.decode()
-    return message
-
-
-def encoded(kind, **fields) -> bytes:
-    """The body of a message that the library writes."""
-    message = kind()
-    message["attrs"] = fields.pop("attrs", [])
-    for name, value in fields.items():
-        message[name] = value
-    message.encode()
-    return bytes(message.data[16:])
 
 
 @given(NAMES, st.integers(0, 65535), st.booleans())
