@@ -5,10 +5,6 @@ Texts are the original's where one is recorded.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from domain.ipam.request import Assigned
-
 
 class IpamError(Exception):
     """`code` is the CNI error code the runtime gets; `details` says more where the original says nothing."""
@@ -31,15 +27,14 @@ class HandleFull(IpamError):
 
 
 class BlockLimitReached(IpamError):
-    """The node owns as many blocks as it may. `assigned` is what the request had got until then."""
+    """The node owns as many blocks as it may."""
 
     def __init__(self, limit: int, owned: int, setting: str) -> None:
         super().__init__(
             "cannot allocate new block due to per host block limit",
             details=f"the node owns {owned} blocks and may own {limit} ({setting})",
         )
-        self.limit = limit
-        self.assigned: Assigned | None = None
+        self.limit, self.owned, self.setting = limit, owned, setting
 
 
 class AddressTaken(IpamError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from domain.ipam.address import BITS, Address, Cidr
 from domain.ipam.block import Attribute, Owner
-from domain.ipam.errors import IpamError
+from domain.ipam.errors import BlockLimitReached, IpamError
 from domain.ipam.pools import WORKLOAD
 from domain.value import Value
 
@@ -111,3 +111,11 @@ class Assigned(Value):
         first = f"Assigned {len(self.allocations)} out of {self.requested} requested IPv{self.version} addresses"
         last = [f"HostReservedAttr: {self.host_reserved.handle}"] if self.host_reserved else []
         return "; ".join([first, *self.messages, *last])
+
+
+class StoppedAtBlockLimit(BlockLimitReached):
+    """The same of a whole assignment. `assigned` is what it had got until then."""
+
+    def __init__(self, reached: BlockLimitReached, assigned: Assigned) -> None:
+        super().__init__(reached.limit, reached.owned, reached.setting)
+        self.assigned = assigned

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from domain.ipam.errors import BlockLimitReached, HandleFull, IpamError, NoPool
 from domain.ipam.pools import pool_of
-from domain.ipam.request import Allocation, Assigned, AssignRequest
+from domain.ipam.request import Allocation, Assigned, AssignRequest, StoppedAtBlockLimit
 from domain.value import Value
 from ports.datastore import Blocks, HandleKey
 from ports.errors import Conflict, Missing, PortError, Unavailable
@@ -132,8 +132,7 @@ class _Family:
                     "Need to allocate an IPAM block but could not - "
                     f"limit of {error.limit} blocks reached for this node"
                 )
-                error.assigned = self._so_far()
-                raise
+                raise StoppedAtBlockLimit(error, self._so_far()) from None
             if block is None:
                 return self._take_borrowed()
             self._take(block, affine=True)
