@@ -162,8 +162,8 @@ class Affinities(Listing[Affinity]):
 
     With `to` only those to one block.
 
-    `may_lag`, of this and other listings: an answer that was true a moment ago will do, if it is cheaper. Whoever says
-    so lists again before taking what is missing for not there: to refuse a call, or to make a record.
+    `may_lag`, of this and other listings: an answer that was true a moment ago will do, if it is cheaper. A caller that
+    misses something in it lists again before it refuses a call or makes a record.
     """
 
     owner: Owner
@@ -225,8 +225,10 @@ class Datastore(ABC):
     """All verbs may raise `Unavailable` (`Expired` past the deadline) and `Unauthorized`."""
 
     lists_in_one_go = True
-    """Whether a listing of any length is one round trip, and of now. Where it is not, callers look first where they
-    expect a record to be, make do with a listing that lags, and ask for all there is now only if that is not enough.
+    """Whether a listing of any length takes one round trip and is of now.
+
+    Where it takes more, callers look first where they expect a record to be, then go by a listing that lags, and ask
+    for all there is now only if that is not enough.
     """
 
     left_out: tuple[BadText, ...] = ()

@@ -1,4 +1,4 @@
-"""ADD of the IPAM plugin: addresses for one container (spec: ipam 3, 4).
+"""ADD of the IPAM plugin: addresses for one container.
 
 Invariant: on any error, and when the answer cannot be delivered, the caller's undo frees what was taken here.
 """
@@ -165,7 +165,7 @@ class _Assignment:
 
 
 def _of_version(allocations: tuple[Allocation, ...], version: int) -> bool:
-    return any(one.block.version == version for one in allocations)
+    return any(allocation.block.version == version for allocation in allocations)
 
 
 def _result(addresses: tuple[Cidr, ...]) -> Result:

@@ -1,4 +1,4 @@
-"""CHECK of the IPAM plugin: are the addresses that ADD answered still allocated to this container (case C10)?
+"""CHECK of the IPAM plugin: are the addresses that ADD answered still allocated to this container?
 
 The original has no handler and always succeeds; here every fault is named, in one message. Without `prevResult` there
 is nothing to compare with, and the answer is the original's.

@@ -1,4 +1,4 @@
-"""`ipam check`: read everything that says who has which address, and audit it (case F06; spec: ipam 16).
+"""`ipam check`: read everything that says who has which address, and audit it.
 
 Invariant: nothing is written.
 """
@@ -69,15 +69,15 @@ def take_inventory(work: Work, cluster: Cluster | None = None) -> Inventory:
         WorkloadEndpoints(), Nodes(), IPPools(), IPReservations(), deadline=deadline
     )
     config, configuration = _settings(work)
-    workloads = tuple([one.record for one in endpoints])
-    machines = known_machines(work, cluster, [one.record for one in blocks], workloads) if cluster else {}
+    workloads = tuple([endpoint.record for endpoint in endpoints])
+    machines = known_machines(work, cluster, [block.record for block in blocks], workloads) if cluster else {}
     return Inventory(
         now=work.clock.now(),
-        blocks={one.record.cidr: (one.record, one.revision) for one in blocks},
+        blocks={block.record.cidr: (block.record, block.revision) for block in blocks},
         handles={one.key.handle: (one.record, one.revision) for one in handles if isinstance(one.key, HandleKey)},
         claims=tuple([_claim(one) for one in (*hosts, *virtual)]),
-        pools=tuple([one.record for one in pools]),
-        reservations=tuple([one.record for one in reservations]),
+        pools=tuple([pool.record for pool in pools]),
+        reservations=tuple([reservation.record for reservation in reservations]),
         endpoints=workloads,
         nodes=frozenset([one.record.metadata.name for one in nodes]),
         config=config.record if config else AllocationConfig(),

@@ -1,4 +1,4 @@
-"""`ipam gc`: put right what an audit says can be, and take back what has leaked (cases L04, L11, F16; spec: ipam 16).
+"""`ipam gc`: put right what an audit says can be, and take back what has leaked.
 
 Leftovers look like work in progress: a handle that counts an address which no block holds is what an ADD leaves behind
 that died, and also what one has that is alive. A handle has no time in it, so age comes from two looks: what is found

@@ -1,4 +1,4 @@
-"""DEL of the IPAM plugin: free whatever a container holds (spec: ipam 5, 14.6).
+"""DEL of the IPAM plugin: free whatever a container holds.
 
 What a virtual machine has is freed with the machine, not with a pod of it. Whether its addresses are kept may have
 been decided otherwise when the pod got them, so the DEL of a machine's pod looks at both handles.

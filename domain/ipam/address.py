@@ -186,7 +186,7 @@ class Cidr(Value):
 
 
 def covers(reserved: Iterable[Cidr], cidr: Cidr) -> bool:
-    """Whether the prefixes together cover all of `cidr` (spec: ipam 19.8)."""
+    """Whether the prefixes together cover all of `cidr`."""
     inside = sorted((one.first, one.end) for one in reserved if one.overlaps(cidr))
     reached = cidr.first
     for first, end in inside:

@@ -1,4 +1,4 @@
-"""Compare allocated addresses with the workloads that should have them (cases L11, L12; spec: ipam 13.3, 16).
+"""Compare allocated addresses with the workloads that should have them.
 
 An address counts as leaked only if nothing speaks for its holder: tunnels, Windows' own reservations and load balancers
 have no endpoint, and a call that is still at work has not written one yet. A virtual machine keeps its addresses while
@@ -41,7 +41,7 @@ def address_findings(inventory: Inventory) -> Iterator[Finding]:
                 continue
             if (leak := _leak(inventory, endpoints, block, ordinal)) is not None:
                 yield leak
-            if any(block.cidr.at(ordinal) in one for one in reserved[block.cidr.version]):
+            if any(block.cidr.at(ordinal) in cidr for cidr in reserved[block.cidr.version]):
                 reason = "it lies in an IPReservation, which keeps it from being given out again"
                 address = block.cidr.at(ordinal)
                 yield Finding(
@@ -57,7 +57,7 @@ class Endpoints:
 
     def __init__(self, endpoints: tuple[WorkloadEndpoint, ...]) -> None:
         self.containers = frozenset([endpoint.container_id for endpoint in endpoints if endpoint.container_id])
-        self._pods = frozenset([(one.metadata.namespace, one.pod) for one in endpoints if one.pod])
+        self._pods = frozenset([(endpoint.metadata.namespace, endpoint.pod) for endpoint in endpoints if endpoint.pod])
         self.by_address: dict[Address, list[WorkloadEndpoint]] = {}
         for endpoint in endpoints:
             for address in endpoint.addresses:
@@ -207,7 +207,7 @@ def _suspicion(inventory: Inventory, endpoints: Endpoints, block: Block, ordinal
 def _of_endpoints(
     inventory: Inventory, holders: Holders, address: Address, endpoints: list[WorkloadEndpoint]
 ) -> Iterator[Finding]:
-    names = [f"{one.metadata.namespace}/{one.metadata.name}" for one in endpoints]
+    names = [f"{endpoint.metadata.namespace}/{endpoint.metadata.name}" for endpoint in endpoints]
     found = holders.of(address)
     if len(endpoints) > 1 and not _share_machine(found, endpoints):
         reason = f"{len(endpoints)} endpoints have it: {', '.join(names)}"
@@ -233,7 +233,7 @@ def _of_endpoints(
 def _share_machine(found: tuple[Block, int, Attribute | None] | None, endpoints: list[WorkloadEndpoint]) -> bool:
     """Whether they are the source and the target of a live migration, which have the address both."""
     holder = found[2] if found else None
-    return holder is not None and is_of_machine(holder) and all(belongs(one, holder) for one in endpoints)
+    return holder is not None and is_of_machine(holder) and all(belongs(endpoint, holder) for endpoint in endpoints)
 
 
 class Holders:

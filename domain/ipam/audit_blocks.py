@@ -1,4 +1,4 @@
-"""Compare blocks with the affinities, nodes and pools that they belong to (case L11; spec: ipam 8, 13, 16).
+"""Compare blocks with the affinities, nodes and pools that they belong to.
 
 The block says whose it is; an affinity is a lead to it that a node follows and that routing trusts once confirmed.
 """

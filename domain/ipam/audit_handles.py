@@ -1,4 +1,4 @@
-"""Compare what handles count with what blocks hold for them (cases L03, L04; spec: ipam 11, 16).
+"""Compare what handles count with what blocks hold for them.
 
 A death between two writes leaves a handle that counts too much, which nobody can see from the handle alone; one that
 counts too little is worse, since a DEL would miss an address.

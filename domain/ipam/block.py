@@ -49,7 +49,7 @@ class Attribute(Value):
 
     @property
     def is_hosts_own(self) -> bool:
-        """Whether a Windows host keeps the address for itself: it is nobody's to release (K04)."""
+        """Whether a Windows host keeps the address for itself: it is nobody's to release."""
         return (self.handle or "").lower() == WINDOWS_HANDLE
 
 
@@ -106,7 +106,7 @@ class Block(Value):
 
     def free(self, reserved: tuple[Cidr, ...]) -> tuple[int, ...]:
         """Free ordinals outside the reservations, longest free first."""
-        near = [one for one in reserved if one.overlaps(self.cidr)]
+        near = [cidr for cidr in reserved if cidr.overlaps(self.cidr)]
         if not near:
             return self.unallocated
         base = self.cidr.first

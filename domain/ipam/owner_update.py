@@ -1,4 +1,4 @@
-"""Who uses an address, and who is about to: the two slots of owner attributes, and how they may change (spec: 14.5).
+"""Who uses an address, and who is about to: the two slots of owner attributes, and how they may change.
 
 During a live migration the same address belongs to two pods: the active owner, and the alternate one that takes over.
 

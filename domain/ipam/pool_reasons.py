@@ -103,10 +103,11 @@ def reserved_in(pools: Iterable[Pool], reservations: Iterable[IPReservation]) ->
     """Which reservations take addresses of these pools away."""
     inside = [pool.cidr for pool in pools if pool.cidr is not None]
     said = []
-    for one in reservations:
-        kept = [cidr for has in inside for cidr in reserved_cidrs((one,), has.version) if cidr.overlaps(has)]
+    for reservation in reservations:
+        kept = [cidr for has in inside for cidr in reserved_cidrs((reservation,), has.version) if cidr.overlaps(has)]
         if kept:
-            said.append(f"IPReservation {one.metadata.name} keeps {' '.join([str(cidr) for cidr in kept[:_MOST]])}")
+            ranges = " ".join([str(cidr) for cidr in kept[:_MOST]])
+            said.append(f"IPReservation {reservation.metadata.name} keeps {ranges}")
     return _joined(said)
 
 

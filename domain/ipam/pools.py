@@ -164,7 +164,7 @@ def pool_of(pools: Iterable[Pool], inside: Cidr | Address) -> Pool | None:
 
 
 def choose_pools(pools: Iterable[Pool], request: PoolRequest) -> PoolChoice:
-    """Which pools may serve the request (spec: ipam 7). IpamError when none may, saying at which step they fell out.
+    """Which pools may serve the request. IpamError when none may, saying at which step they fell out.
 
     It is `NoPool` if the request names no pool, so that the pools' own settings are the reason.
     """

@@ -1,4 +1,4 @@
-"""Releasing addresses by name: what is asked, what a block makes of it, and what came of it (spec: ipam 12.2).
+"""Releasing addresses by name: what is asked, what a block makes of it, and what came of it.
 
 Invariant: an address is released only from the allocation that the caller meant, as far as he said which.
 """

@@ -146,12 +146,12 @@ def _pool_use(pool: Pool, blocks: list[BlockUse], reserved: tuple[Cidr, ...]) ->
     cidr = pool.cidr
     assert cidr is not None  # noqa: S101 - `utilisation` has left out the others
     inside = tuple([one for one in reserved if one.overlaps(cidr)])
-    outside = space_outside(cidr, inside, [one.cidr for one in blocks])
+    outside = space_outside(cidr, inside, [block.cidr for block in blocks])
     space = outside.replace(
-        in_use=sum(one.space.in_use for one in blocks),
-        borrowed=sum(one.space.borrowed for one in blocks),
-        cooling=sum(one.space.cooling for one in blocks),
-        free=outside.free + sum(one.space.free for one in blocks),
+        in_use=sum(block.space.in_use for block in blocks),
+        borrowed=sum(block.space.borrowed for block in blocks),
+        cooling=sum(block.space.cooling for block in blocks),
+        free=outside.free + sum(block.space.free for block in blocks),
     )
     places = 1 << max(pool.block_length - cidr.length, 0)
     enabled = not (pool.disabled or pool.deleting or ("Allocatable", "False") in pool.conditions)

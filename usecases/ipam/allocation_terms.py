@@ -36,7 +36,7 @@ NOT_STRICT = "global strict affinity should not be false for Windows node"
 class Surroundings(Value):
     """What is stored that matters to a request. `affinities` are the node's, of the versions asked for.
 
-    `may_lag`: so may they, the pools and the reservations.
+    With `may_lag` the affinities, pools and reservations are as of a moment ago.
     """
 
     request: AssignRequest
@@ -49,8 +49,9 @@ class Surroundings(Value):
 
 
 class Terms(Value):
-    """What one IP version's addresses may come from: pools, less `reserved` ranges; `affinities` are the node's, and
-    may lag if `may_lag`.
+    """What one IP version's addresses may come from: the chosen pools, without the `reserved` ranges.
+
+    `affinities` are the node's. With `may_lag` all of it is as of a moment ago.
     """
 
     request: AssignRequest
@@ -88,8 +89,8 @@ def read_surroundings(work: Work, request: AssignRequest, *, may_lag: bool = Fal
     return Surroundings(
         request,
         settings,
-        tuple([one.record for one in pools]),
-        tuple([one.record for one in reservations]),
+        tuple([pool.record for pool in pools]),
+        tuple([reservation.record for reservation in reservations]),
         node.record.metadata.labels,
         affinities,
         may_lag,
@@ -97,11 +98,11 @@ def read_surroundings(work: Work, request: AssignRequest, *, may_lag: bool = Fal
 
 
 def read_ahead(work: Work, request: AssignRequest) -> Surroundings | None:
-    """The same as of a moment ago, for reading before the host's lock is taken; None where that has no use.
+    """The surroundings as of a moment ago, read before the host's lock is taken; None where that saves nothing.
 
-    An API server makes one who wants an up-to-date list wait until 100 ms after it last asked its etcd how far it is;
-    what it remembers it tells at once, and each round trip that is made before the lock is one less for those who wait
-    for it. What lags is no reason to refuse: then None as well.
+    An API server answers at once from what it remembers. An up-to-date list has to wait until 100 ms after the server
+    last asked its etcd how far it is. Each round trip before the lock is one less for the calls that wait for the lock.
+    Surroundings that lag refuse nobody: None if no pool in them serves the request.
     """
     if work.datastore.lists_in_one_go:
         return None
@@ -124,7 +125,7 @@ def terms_for(version: int, found: Surroundings) -> Terms:
     choice = choose_pools(found.pools, pool_request(request, version, found.labels))
     reserved = reserved_cidrs(found.reservations, version)
     reserved += tuple([one for one in request.busy if one.version == version])
-    affinities = tuple([one for one in found.affinities if cidr_of(one).version == version])
+    affinities = tuple([affinity for affinity in found.affinities if cidr_of(affinity).version == version])
     return Terms(request, version, found.config, choice, reserved, found.labels, affinities, found.may_lag)
 
 

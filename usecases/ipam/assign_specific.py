@@ -41,7 +41,7 @@ def assign_specific(work: Work, request: AssignRequest, address: Address, undo: 
     if pool is None:
         from domain.ipam.pool_reasons import outside  # few calls are refused
 
-        raise IpamError(NOT_IN_A_POOL, details=outside([one.record for one in pools], address))
+        raise IpamError(NOT_IN_A_POOL, details=outside([pool.record for pool in pools], address))
     if request.use and request.use not in pool.uses:
         raise IpamError(
             f'IP address {address} is in IP pool "{pool.metadata.name}", which is not allowed for use '

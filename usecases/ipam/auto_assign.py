@@ -90,7 +90,10 @@ class _Family:
         self._messages: list[str] = []
 
     def assign(self) -> Assigned:
-        """Refused only by what is so now: what fails by terms that lag is tried by those of now, if these differ."""
+        """Terms may lag, and such terms refuse nobody.
+
+        When an attempt by them comes to nothing, they are read again; if they have changed, another attempt follows.
+        """
         if not self._terms.may_lag:
             return self._assign()
         try:
@@ -104,7 +107,7 @@ class _Family:
         return self._assign()
 
     def _finds_other_terms(self) -> bool:
-        """Read again what to go by; whether it has changed. Pools that do not serve the request may come and go."""
+        """Read the terms again; whether they have changed. Pools that do not serve the request are left out of it."""
         then = self._terms
         self._terms = now = terms_for(then.version, read_surroundings(self._work, self._request))
         return (now.choice.usable, now.reserved, now.config) != (then.choice.usable, then.reserved, then.config)
@@ -182,9 +185,9 @@ class _Family:
     def _log_foreign(self, blocks: tuple[Stored[Block], ...]) -> None:
         """Say what strict affinity withholds; the answer's text is the original's and says nothing of it."""
         foreign = sum(
-            len(one.record.free(self._terms.reserved))
-            for one in blocks
-            if pool_of(self._terms.choice.usable, one.record.cidr)
+            len(block.record.free(self._terms.reserved))
+            for block in blocks
+            if pool_of(self._terms.choice.usable, block.record.cidr)
         )
         self._work.log.warning(
             "No address can be assigned because strictAffinity forbids to borrow from other nodes' blocks",

@@ -1,7 +1,7 @@
-"""The blocks that a node may take addresses from, one after the other: its own first, then new ones (spec: ipam 8).
+"""The blocks that a node may take addresses from, one after the other: its own first, then new ones.
 
-A node that has many blocks has filled most of them, so all but the first are read at once. Which blocks it has, and
-which pools there are, may have been read from listings that lag; that is made good for before a new one is claimed.
+A node that has many blocks has filled most of them, so all but the first are read at once. The listings of its blocks
+and of the pools may lag; both are read again before a new block is claimed.
 
 Invariant: a block is handed out at most once, the node never claims more blocks than it may own, and none in a pool
 that was off when the claim began.
@@ -72,14 +72,14 @@ class BlockSupply:
     # --- own blocks ------------------------------------------------------------------------------------------------
 
     def _own_from(self, affinities: tuple[Stored[Affinity], ...], seen: tuple[Stored[Affinity], ...] = ()) -> None:
-        """These are the node's; what of them has not been seen is looked at next."""
-        own = [one for one in affinities if pool_of(self._terms.choice.usable, cidr_of(one))]
+        """These are the node's blocks; those that are new since `seen` are looked at next."""
+        own = [affinity for affinity in affinities if pool_of(self._terms.choice.usable, cidr_of(affinity))]
         self.owned = len(own)
         known = {cidr_of(one) for one in seen}
         self._own = [one for one in own if cidr_of(one) not in known and self._can_serve(cidr_of(one))]
 
     def _finds_more(self) -> bool:
-        """Whether the node has blocks that the first listing did not show yet. Asked once, before any is claimed.
+        """Whether the node has blocks that the first listing lacked. Asked once, before any is claimed.
 
         IpamError if no pool serves the request any more.
         """
@@ -90,7 +90,7 @@ class BlockSupply:
         now, pools = self._work.datastore.fetch(
             Affinities(then.request.owner, then.version), IPPools(), deadline=self._work.deadline
         )
-        self._terms = renewed(then, tuple([one.record for one in pools]), now)
+        self._terms = renewed(then, tuple([pool.record for pool in pools]), now)
         self._own_from(now, then.affinities)
         return bool(self._own)
 
@@ -112,7 +112,7 @@ class BlockSupply:
         return None
 
     def _block_at(self, cidr: Cidr) -> Stored[Block] | None:
-        """What has changed by the time it is used loses its race, and is then read again."""
+        """The block, perhaps read ahead: if it has changed since, its write loses the race, and it is read again."""
         if cidr not in self._ahead and self._reads_ahead:
             self._read_ahead([cidr, *[cidr_of(one) for one in self._own]])
         else:
@@ -175,7 +175,7 @@ class BlockSupply:
         raise LostRace
 
     def _require_room(self, block: Stored[Block], least: int) -> None:
-        """Another one would be no better than a new block that nobody has taken from and that has nothing to give."""
+        """IpamError for a new block with too few free addresses: any other new one would have as few."""
         free = self._free(block)
         if free < least and block.record.is_empty():
             raise IpamError(

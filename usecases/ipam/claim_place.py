@@ -75,7 +75,7 @@ class Places:
             Affinities(Owner(VIRTUAL, ""), version),
             deadline=self._work.deadline,
         )
-        taken = [one.record.cidr for one in blocks if not self._is_ours_with_room(one)] + self._damaged
+        taken = [block.record.cidr for block in blocks if not self._is_ours_with_room(block)] + self._damaged
         cidr = free_place(self._work, self._terms.request.owner, choice.usable, reserved, taken)
         cidr = cidr or reclaim(self._work, choice.usable, reserved, blocks)
         return (
@@ -178,5 +178,5 @@ def in_node_order(
         return []
     size = 1 << (BITS[cidr.version] - pool.block_length)
     start = start_index(cidr, pool.block_length, _order_seed(work, owner, pool))
-    inside = [one for one in blocks if one.record.cidr in cidr and not covers(reserved, one.record.cidr)]
+    inside = [block for block in blocks if block.record.cidr in cidr and not covers(reserved, block.record.cidr)]
     return sorted(inside, key=lambda one: ((one.record.cidr.first - cidr.first) // size - start) % (cidr.size // size))

@@ -1,11 +1,11 @@
-"""A holder that may have only so many addresses is answered with those that it has (spec: ipam 9, MaxAlloc).
+"""A holder that may have only so many addresses is answered with those that it has.
 
 A virtual machine is such a holder: its containers come and go, and share one handle. A handle may count addresses that
 no block holds, left by a call that died; so before it keeps anybody from an address, it is made to count what is there.
 A call that has counted and not yet written its block loses its race for the block by that, and finds our address.
 
-An address that is answered again gets a new sequence number, and a new time in its attributes: neither the undo of the
-call that took it, nor a garbage collection that is about to free it, knows it any more.
+An address that is answered again gets a new sequence number, and a new time in its attributes. So the undo of the call
+that took it leaves it alone, and so does a garbage collection that is about to free it.
 
 Invariant: a handle's limit is never exceeded, and a handle that holds enough is never refused.
 """
@@ -36,7 +36,7 @@ def adopt_held(work: Work, request: AssignRequest, version: int, allocations: It
 
     HandleFull if the handle is at its limit and holds less than what is asked for.
     """
-    mine = {(one.block, one.ordinal) for one in allocations}
+    mine = {(allocation.block, allocation.ordinal) for allocation in allocations}
     wanted = request.counts[version]
     missing = wanted - len(mine)
 

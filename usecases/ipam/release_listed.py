@@ -36,7 +36,7 @@ def release_listed(work: Work, listed: Iterable[Release]) -> Outcome:
     """
     wanted = tuple(dict.fromkeys(listed))
     config, pools = work.datastore.fetch(AllocationConfigKey(), IPPools(), deadline=work.deadline)
-    locator = BlockLocator(work, [one.record for one in pools])
+    locator = BlockLocator(work, [pool.record for pool in pools])
     releasing = _Releasing(work, config.record.cooldown_seconds if config else 0)
     by_block: dict[Cidr, list[Release]] = {}
     for release in wanted:
@@ -86,8 +86,8 @@ class _Releasing:
             self._read_holders(stored, releases)
             freed = free_in_block(self._work, cidr, Chosen(meant, self._cooldown), stored)
             gone = {cidr.at(ordinal) for ordinal in freed.holders}
-            self._released.update({one.address: one for one in releases if one.address in gone})
-            self.pass_over([one for one in releases if one.address not in gone])
+            self._released.update({release.address: release for release in releases if release.address in gone})
+            self.pass_over([release for release in releases if release.address not in gone])
             for handle in dict.fromkeys([attribute.holder for attribute in freed.holders.values()]):
                 self._count_down(handle, cidr, freed)
         except (IpamError, PortError) as error:
