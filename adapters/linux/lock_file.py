@@ -1,4 +1,4 @@
-"""The host lock: `flock(2)` on the file that the original's processes use too (spec: ipam 3.3).
+"""The host lock: `flock(2)` on the file that the original's processes use too.
 
 The kernel frees it when the holder dies, so nothing is ever left behind and the file stays. Waiting polls: a blocking
 `flock` could only be given a limit by a timer signal, and signals belong to the entrypoint.

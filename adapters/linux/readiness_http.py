@@ -1,4 +1,4 @@
-"""Waiting for somebody else: a URL that answers, a file that appears (spec: cni-plugin 4.1 step 6 and 5.9).
+"""Waiting for somebody else: a URL that answers, a file that appears.
 
 `http.client` costs more to load than a pod start should; one GET of which only the status counts needs little. Gates
 are probed over a bare socket, `https` ones with the system's trust store. Proxies are not used: gates are local.

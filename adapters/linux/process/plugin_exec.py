@@ -1,4 +1,4 @@
-"""IPAM plugins as the CNI specification has them: an executable, run once per verb (spec: cni-plugin 4.3).
+"""IPAM plugins as the CNI specification has them: an executable, run once per verb.
 
 It gets our environment with CNI_COMMAND replaced and the configuration on stdin; it answers on stdout. What it
 writes to stderr when it succeeds is passed on to ours.

@@ -1,4 +1,4 @@
-"""Where in CNI_PATH a plugin is, by the CNI library's rules and with its words (spec: cni-plugin 4.3)."""
+"""Where in CNI_PATH a plugin is, by the CNI library's rules and with its words."""
 
 from __future__ import annotations
 

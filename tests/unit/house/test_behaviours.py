@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from house.behaviours import INDEX, citations, cited_in, index
+from house.behaviours import INDEX, ROOT, citations, cited_in, index
+from house.reach import PACKAGES
 
 
 def test_the_index_is_up_to_date():
     assert index() == INDEX.read_text(), "make behaviours"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_product_cites_none(package):
+    texts = {path: path.read_text() for path in (ROOT / package).rglob("*.py") if not path.name.endswith("_pb2.py")}
+    citing = {str(path): cited for path, text in texts.items() if (cited := list(cited_in(text)))}
+    assert not citing, "say what it is; the ids are the tests'"
 
 
 @pytest.mark.parametrize(
