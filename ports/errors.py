@@ -68,6 +68,10 @@ class Refused(PortError):
         self.details = details
 
 
+class NoWay(Refused):
+    """The settings lead to no server: a `BadConfiguration` for which the original has code 999."""
+
+
 class Damaged(Refused):
     """A record is there and cannot be used. The text names it and its fault, `details` the command that mends it."""
 

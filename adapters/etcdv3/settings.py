@@ -18,7 +18,7 @@ from __future__ import annotations
 from adapters.etcdv3.transport import EtcdTls
 from adapters.regular_file import read_regular
 from domain.value import Value
-from ports.errors import BadConfiguration, Refused
+from ports.errors import BadConfiguration, NoWay
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -201,16 +201,16 @@ def read_settings(
     """`setting` gives the value of a name such as ETCD_ENDPOINTS, "" when it is not set. An empty value is none.
 
     Certificates come `inline` (etcdCACert, etcdCert, etcdKey) only from a configuration file. `warn` is told what is
-    taken otherwise than it is written. BadConfiguration, or Refused with the original's words.
+    taken otherwise than it is written. BadConfiguration, or NoWay with the original's words.
     """
     endpoints = parse_endpoints(setting("ETCD_ENDPOINTS"), warn)
     discovery = setting("ETCD_DISCOVERY_SRV").strip()
     if endpoints and discovery:
-        raise Refused(
+        raise NoWay(
             'multiple discovery or bootstrap options specified, use either "etcdEndpoints" or "etcdDiscoverySrv"'
         )
     if not endpoints and not discovery:
-        raise Refused("no etcd endpoints specified", details=_WHERE)
+        raise NoWay("no etcd endpoints specified", details=_WHERE)
     user, password = setting("ETCD_USERNAME"), setting("ETCD_PASSWORD")
     if not (user and password):
         user = password = ""

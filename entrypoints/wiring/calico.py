@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 
 from domain.cni.plugin_conf import OWN_IPAM
-from ports.errors import BadConfiguration, Refused
+from ports.errors import BadConfiguration, NoWay, Refused
 from ports.runtime import Runtime
 
 TYPE_CHECKING = False
@@ -143,7 +143,7 @@ def datastore(  # noqa: PLR0913 - one parameter per thing that a type of datasto
     if type == "kubernetes":
         return servers.datastore()
     known = 'set "datastore_type" or DATASTORE_TYPE to "kubernetes", "etcdv3" or "sqlite"'
-    raise Refused(f"unknown datastore type: {type}", details=known)
+    raise NoWay(f"unknown datastore type: {type}", details=known)
 
 
 def sqlite_datastore(path: str, clock: Clock, *, create: bool = False, log: Log | None = None) -> Datastore:

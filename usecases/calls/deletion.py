@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ports.errors import BadConfiguration, PortError, Unauthorized, Unavailable
+from ports.errors import BadConfiguration, NoWay, PortError, Unauthorized, Unavailable
 from usecases.calls.node_name import NoNodename
 
 TYPE_CHECKING = False
@@ -43,11 +43,11 @@ def _lacks_settings(error: Exception, call: Call) -> bool:
     """Where the embedded datastore's file is, an outage may be a path that is lost."""
     if isinstance(error, Unavailable) and call.netconf.datastore_type == "sqlite" and not call.netconf.sqlite_path:
         return True
-    kinds = (BadConfiguration, Unauthorized, NoNodename)
+    kinds = (BadConfiguration, NoWay, Unauthorized, NoNodename)
     return isinstance(error, kinds) or isinstance(error.__cause__, kinds)
 
 
 def _raise_retriable(error: Exception, runtime: Runtime) -> None:
-    if isinstance(error, BadConfiguration):
+    if isinstance(error, (BadConfiguration, NoWay)):
         folder = runtime.former.installed().folder
         raise Unavailable(f"{error}; DEL found no other settings in {folder}: put back what ADD had") from error

@@ -15,7 +15,7 @@ from domain.cni.result import Result, ResultIp
 from domain.ipam.address import Cidr
 from domain.workload.pod import Pod
 from ports.datastore import ClusterInformationKey, HandleKey, WorkloadEndpointKey
-from ports.errors import BadConfiguration, Refused, Unauthorized, Unavailable
+from ports.errors import BadConfiguration, NoWay, Refused, Unauthorized, Unavailable
 from ports.former import Installed
 from usecases.calls.lost_settings import settings_of_add
 from usecases.delete_workload import delete_workload
@@ -90,6 +90,22 @@ def test_settings_are_those_that_are_installed_for_the_network(node, args, ipam)
     (told,) = [line for line in node.log.shown("warning") if line.startswith("DEL lacks settings")]
     assert f"used={FOLDER}/0.conflist" in told
     assert "KUBERNETES_MASTER" in told
+
+
+@pytest.mark.parametrize("args", [CniArgs(), POD])
+@pytest.mark.parametrize("ipam", [HOST_LOCAL, OWN])
+def test_settings_for_which_the_original_has_another_code_are_looked_for_as_well(node, args, ipam):
+    def none():
+        raise NoWay("no etcd endpoints specified", details="set them")
+
+    node.own_ipam = ipam is OWN
+    node.add(ipam=ipam, args=args, text=TEXT)
+    call = node.call("DEL", type="calico", datastore_type="etcdv3", ipam=ipam, args=args)
+    with pytest.raises(Unavailable, match=r"no etcd endpoints specified; DEL found no .*: put back what ADD had"):
+        delete_workload(call, node.runtime(datastore=none))
+    install(node, conf(etcd_endpoints="http://10.0.0.1:2379"))
+    delete_workload(call, node.runtime(datastore=none))
+    assert (node.leftovers(), node.former.opened[0].etcd_endpoints) == ({}, "http://10.0.0.1:2379")
 
 
 def test_settings_that_lead_nowhere_either_can_be_tried_again(node):
