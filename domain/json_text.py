@@ -102,8 +102,8 @@ def _scanned(text: str, start: int) -> tuple[Json, int]:
 def _explained(text: str, error: ValueError) -> JsonError:
     """The C core's complaint in Go's words."""
     complaint, at = str(error), getattr(error, "pos", None)
-    if at is None:  # an integer of thousands of digits
-        return JsonError(complaint)
+    if at is None:  # what it says is advice for who writes Python
+        return JsonError("a whole number has more digits than the 4300 that can be read")
     if at >= len(text.rstrip(_WHITE)) or complaint.startswith("Unterminated string"):
         return JsonError("unexpected end of JSON input")
     for beginning, where in _COMPLAINTS:
