@@ -4,7 +4,8 @@ A call may fail, be interrupted, or be unable to deliver its answer. Each effect
 after it. `keep` forgets them all, and is called only once the answer has left the process. `run` goes them in reverse
 order within a budget of its own, so that an expired call can still clean up.
 
-Invariant: every way back is tried, whatever the earlier ones do; failures are logged, and none is raised from here.
+Invariant: every way back is tried, with time for it, whatever the earlier ones do; failures are logged, and none is
+raised from here.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ports.runtime import Ports
 
 BUDGET = 10.0  # seconds for all ways back together
+SHARE = 2.0  # that each of them has all the same, when an earlier one has used up the budget
 
 
 class Undo:
@@ -41,9 +43,11 @@ class Undo:
 
     def run(self) -> None:
         """Take everything back, newest first."""
-        deadline = self._clock.deadline(BUDGET)
+        together = self._clock.deadline(BUDGET)
         while self._ways_back:
             what, take_back = self._ways_back.pop()
+            own = self._clock.deadline(SHARE)
+            deadline = own if own.at > together.at else together
             try:
                 take_back(deadline)
             except (PortError, IpamError) as error:

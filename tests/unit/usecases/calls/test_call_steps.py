@@ -159,6 +159,20 @@ def test_everything_is_taken_back_newest_first_and_once(node):
     assert node.log.shown("info") == ["Undone step=endpoint", "Undone step=device", "Undone step=address"]
 
 
+def test_a_step_that_uses_up_the_budget_leaves_the_others_some_time(node):
+    def hang(deadline):
+        node.clock.advance(deadline.left(node.clock.monotonic()))
+        raise Unavailable("no answer")
+
+    left = []
+    undo = node.undo()
+    undo.register("device", lambda deadline: left.append(deadline.left(node.clock.monotonic())))
+    for _ in range(2):
+        undo.register("address", hang)
+    undo.run()
+    assert (left, node.clock.monotonic()) == ([2.0], 12.0)
+
+
 @pytest.mark.parametrize("error", [Unavailable("away"), StillContended("x")])
 def test_a_step_that_fails_keeps_no_other_from_being_tried(node, error):
     done = []
