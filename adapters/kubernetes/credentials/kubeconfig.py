@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from adapters.kubernetes.credentials.fields import Malformed, flag, items, member, octets, text, texts
 from adapters.kubernetes.credentials.outside import read_file
-from adapters.kubernetes.credentials.yaml_scalars import YamlError
-from adapters.kubernetes.credentials.yaml_subset import parse_yaml
+from adapters.kubernetes.credentials.yaml_subset import Beyond, YamlError, parse_yaml
 from domain.value import Value
 from ports.errors import BadConfiguration
 
@@ -144,16 +143,18 @@ def _merge(contents: Mapping[str, bytes]) -> _Merged:
 
 
 def _parse(content: str) -> Json:
-    """What is beyond the subset, a library reads; the subset's own error is the one that shows nothing of the text."""
+    """What is beyond the subset, a library reads. No error shows anything of the text."""
     try:
         return parse_yaml(content)
-    except YamlError:
+    except YamlError as refused:
         try:
             from adapters.kubernetes.credentials.whole_yaml import first_document
 
             return first_document(content)
-        except (ImportError, ValueError):
-            pass
+        except (ImportError, ValueError) as error:
+            line: int = getattr(error, "line", 0)
+        if isinstance(refused, Beyond) and line:
+            raise YamlError(line, "the YAML is broken here") from None
         raise
 
 

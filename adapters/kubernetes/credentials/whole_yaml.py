@@ -50,11 +50,20 @@ _Loader.yaml_constructors = {
 }
 
 
+class NoYaml(ValueError):
+    """`line` is where, counted from 1; 0: it is YAML, but refused. The text may show what is secret."""
+
+    line = 0
+
+
 def first_document(text: str) -> Json:
-    """ValueError if it is no YAML; its text may show what is secret."""
+    """NoYaml if it makes no sense."""
     try:
         loader = _Loader(text)
         found: Json = loader.get_data() if loader.check_data() else None  # type: ignore[no-untyped-call]  # typeshed has no types for these
     except (yaml.YAMLError, RecursionError, LookupError, TypeError) as error:
-        raise ValueError(str(error)) from error
+        fault = NoYaml(str(error))
+        if isinstance(error, (yaml.scanner.ScannerError, yaml.parser.ParserError)) and error.problem_mark:
+            fault.line = error.problem_mark.line + 1
+        raise fault from error
     return found

@@ -77,7 +77,7 @@ LOADED = {
     *("adapters", "adapters.regular_file", "adapters.wire", "domain", "domain.ipam", "ports"),
     *(f"adapters.kubernetes{name}" for name in ("", ".credentials", ".transport")),
     *(f"adapters.kubernetes.credentials.{name}" for name in ("outside", "settings", "kubeconfig", "fields", "server")),
-    *(f"adapters.kubernetes.credentials.{name}" for name in ("yaml_subset", "yaml_scalars")),
+    "adapters.kubernetes.credentials.yaml_subset",
     *(f"adapters.kubernetes.transport.{name}" for name in ("open_transport", "seam", "renewing", "lean", "connecting")),
     "adapters.kubernetes.transport.http11",
     *(f"adapters.wire.{name}" for name in ("faults", "sockets", "waiting", "tls")),

@@ -323,7 +323,7 @@ def test_a_kubeconfig_that_is_missing_is_named_at_once(tmp_path):
         (b"", "(0 bytes): it is empty"),
         (b"\0\0\0\0", "(4 bytes): it is not a map"),
         (b"\xff\xfe", "(2 bytes): it is not UTF-8"),
-        (b"a: [b", "(5 bytes): line 1: the end of a value is missing"),
+        (b"a: [b", "(5 bytes): line 1: the YAML is broken here"),
         (b"- a\n", "(4 bytes): it is not a map"),
         (b"kind: Pod\n", "(10 bytes): kind is not Config but Pod"),
         (b"users: a\n", "(9 bytes): users is not a list of maps"),
@@ -385,7 +385,7 @@ def test_a_number_is_a_text_where_one_is_wanted(config):
 def test_an_inline_kubeconfig(config):
     settings = read({}, yaml.safe_dump(config.document))
     assert (authorization(settings), settings.credentials) == (f"Bearer {PLANTED}", "kubeconfig inline, user 'u'")
-    assert refusal(lambda: read({}, "a: [")) == "kubeconfig inline (4 bytes): line 1: the end of a value is missing"
+    assert refusal(lambda: read({}, "a: [")) == "kubeconfig inline (4 bytes): line 1: the YAML is broken here"
 
 
 # --- the environment -------------------------------------------------------------------------------------------------
