@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Address, Cidr
-from domain.linux.mac import link_local, parse_mac
 from domain.linux.steps import (
     AddAddress,
     AddRoute,
@@ -227,45 +226,3 @@ def test_routes_go_by_family_and_lose_their_host_bits():
         Cidr.parse("169.254.1.1/32"),
         Cidr.parse("10.9.0.0/16"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "mac"),
-    [
-        ("1c:0c:0a:c0:ff:ee", "1c:0c:0a:c0:ff:ee"),
-        ("1C-0C-0A-C0-FF-EE", "1c:0c:0a:c0:ff:ee"),
-        ("1c0c.0ac0.ffee", "1c:0c:0a:c0:ff:ee"),
-        ("00:00:5e:00:53:01:02:03", "00:00:5e:00:53:01:02:03"),
-        (":".join(["ab"] * 20), ":".join(["ab"] * 20)),
-    ],
-)
-def test_macs_are_read_as_go_reads_them(text, mac):
-    assert parse_mac(text) == mac
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "1c:0c:0a:c0:ff",
-        "1c:0c:0a:c0:ff:ee:01",
-        "1c:0c-0a:c0:ff:ee",
-        "1c:0c:0a:c0:ff:eg",
-        "1c0c0ac0ffee",
-        "1c:0c:0a:c0:ff:e",
-        "١c:0c:0a:c0:ff:ee",
-    ],
-)
-def test_what_go_does_not_read_as_a_mac_is_refused(text):
-    with pytest.raises(ValueError, match="invalid MAC address") as refused:
-        parse_mac(text)
-    assert str(refused.value) == f"address {text}: invalid MAC address"
-
-
-def test_an_empty_mac_is_refused_without_naming_it():
-    with pytest.raises(ValueError, match=r"^invalid MAC address$"):
-        parse_mac("")
-
-
-def test_the_link_local_address_of_the_host_end():
-    assert link_local(MAC) == Address.parse("fe80::ecee:eeff:feee:eeee")
-    assert link_local("00:15:5d:01:02:03") == Address.parse("fe80::215:5dff:fe01:203")
