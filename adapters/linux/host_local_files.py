@@ -85,7 +85,8 @@ class HostLocalFiles(AddressFiles):
         path = self._path(str(address))
         try:
             self._write(path, f"{container_id}{_LINE_BREAK}{ifname}")
-            self._replace(self._path(f"{_LAST}{number}"), str(address))
+            path = self._path(f"{_LAST}{number}")
+            self._replace(path, str(address))
         except OSError as error:
             raise Unavailable(f"open {path}: {reason(error)}") from error
 

@@ -122,6 +122,11 @@ class TestHostLocalFiles(AddressFilesContract):
         assert (folder / "last_reserved_ip.0").read_text() == "10.44.0.2"
         assert {file.name for file in folder.iterdir()} == {"10.44.0.2", "last_reserved_ip.0", "lock"}
 
+    def test_what_stands_in_the_way_of_a_file_is_named(self, files, folder: Path, near) -> None:
+        (folder / "last_reserved_ip.0").mkdir()
+        with files.held(near), pytest.raises(Unavailable, match=r"last_reserved_ip\.0: is a directory"):
+            files.reserve(V4.address, "c1", "eth0", 0)
+
     def test_records_of_older_versions_and_strange_files(self, files, folder: Path) -> None:
         (folder / "10.44.0.2").write_text("c1")
         (folder / "10.44.0.3").mkdir()
