@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 
+from domain.cni.go_quote import printable
 from entrypoints.tortie import delete, get, init, store, version
 from entrypoints.tortie.client_config import DEFAULT_PATH
 from entrypoints.tortie.ipam import check, configure, gc, release, show
@@ -16,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, NoReturn
 
     from entrypoints.tortie.command import Command
 
@@ -39,9 +40,15 @@ def parsed(arguments: Sequence[str]) -> Namespace:
     return options
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """What is complained about may come from a record, by way of a script."""
+        super().error(printable(message))
+
+
 def _parser() -> ArgumentParser:
     shared = _shared_options()
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="tortie",
         description="Set up, show and change a Calico datastore.",
         parents=[shared],

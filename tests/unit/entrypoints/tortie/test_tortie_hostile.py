@@ -48,6 +48,7 @@ COMMANDS = [
     ["ipam", "gc", "--leaked", "--yes", "--grace", "0"],
     ["ipam", "release", "--ip", "10.66.0.1", "--handle", EVIL],
     ["ipam", "release", "--handle", EVIL, "--force"],
+    ["ipam", "release", "--ip", EVIL],
     ["get", "node", "\x1b[2J"],
     ["get", "\x1b[2J"],
     ["apply", "-f", "\x1b[2J"],
