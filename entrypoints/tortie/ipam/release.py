@@ -8,6 +8,7 @@ from __future__ import annotations
 from domain.ipam.audit import UNREADABLE, audit
 from domain.ipam.audit_addresses import LEAKED, VANISHED_MACHINE, VANISHED_NODE, Endpoints, Holders
 from domain.ipam.audit_handles import ORPHAN
+from domain.ipam.block import Handle
 from domain.ipam.errors import IpamError
 from domain.ipam.inventory import COLLECT
 from domain.ipam.release import Release
@@ -18,6 +19,8 @@ from entrypoints.tortie.ipam.arguments import add_copies, add_json, add_report, 
 from entrypoints.tortie.ipam.copies import Copies
 from entrypoints.tortie.ipam.findings import outcomes_json, outcomes_text
 from entrypoints.tortie.ipam.report import common, read_look
+from ports.datastore import BlockKey
+from ports.record_title import record_title
 from usecases.check_ipam import take_inventory
 from usecases.collect_ipam import FAILED, Sweep, collect_ipam
 from usecases.ipam.free_addresses import cooldown_seconds, free_handle
@@ -99,7 +102,19 @@ def _release_handle(work: Work, options: Namespace) -> Answer:
         return _release_damaged(work, options, damaged, addresses)
     if not free_handle(work, handle) and not free_without_handle(work, None, handle, cooldown_seconds(work)):
         raise IpamError(f"no handle {handle}, and no address is held under it")
-    return Answer(_outcome_text(options, addresses, handle=handle))
+    left = _in_damaged_blocks(inventory, handle)
+    text = _outcome_text(options, addresses, handle="" if left else handle)
+    return Answer(text, 1 if left else 0, tuple([f"Error: {why}" for why in left]))
+
+
+def _in_damaged_blocks(inventory: Inventory, handle: str) -> list[str]:
+    """What the handle goes on holding where nobody can read it."""
+    counted, _ = inventory.handles.get(handle, (Handle({}), ""))
+    return [
+        f"{record_title(BlockKey(cidr))} is damaged, and keeps what it holds for {handle}; {COLLECT}, then try again"
+        for cidr in counted.blocks
+        if cidr in inventory.unreadable.blocks
+    ]
 
 
 def _release_damaged(work: Work, options: Namespace, damaged: Finding, addresses: Sequence[Address]) -> Answer:

@@ -712,6 +712,13 @@ def test_release_of_a_damaged_handle_names_the_way_or_insists(torn, tmp_path):
     assert "record-unreadable" not in torn.unclean("check")
 
 
+def test_release_of_a_handle_says_what_a_damaged_block_keeps(damaged):
+    damaged.datastore.load({BLOCK: "{"})
+    code, out, err = damaged.run("ipam", "release", "--handle", "net1.c5", "--force")
+    assert (code, out) == (1, "")
+    assert "Error: ipamblock 10-244-0-0-26 is damaged, and keeps what it holds for net1.c5; run `tortie ipam gc" in err
+
+
 def test_release_of_an_address_needs_no_handle(torn):
     assert torn.done("release", "--ip", "10.244.0.30") == "Successfully released IP address 10.244.0.30\n"
     assert torn.holders()["10.244.0.30"] is None  # it is cooling down
