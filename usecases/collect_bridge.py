@@ -3,8 +3,8 @@
 An attachment is known by its record, its device's alias, or the comment of its packet filter rules. Its addresses are
 given back by a DEL of the IPAM plugin, which works with those that have no GC, too.
 
-Invariant: nothing of another network, and nothing of a valid attachment, is touched; every part is tried, and the
-failures are told together. Without a list of valid attachments nothing is done.
+Invariant: what belongs to another network or to a valid attachment stays. Every part is tried, and the failures are
+told together. Without a list of valid attachments GC does nothing.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class _Deletion:
         return [Device(HOST, name) for name in dict.fromkeys(names)]
 
     def release(self) -> None:
-        """Rules that hold a device to its MAC go first; they hurt nobody, so a failure is no error."""
+        """Rules that hold a device to its MAC go first. They are harmless if they stay: a failure is only logged."""
         if self._call.netconf.mac_spoof_check or (self._record is not None and self._record.guarded):
             try:
                 self._runtime.firewall.stop_guarding(self._owner, self._call.deadline)

@@ -97,7 +97,7 @@ def _endpoints_if_ready(
 
 
 def _do_without_records(call: Call, runtime: Runtime, why: PortError) -> None:
-    """An outage passes; of anything else nobody knows, so another IPAM plugin need not wait for it."""
+    """An outage passes. Anything else may last, so what another IPAM plugin gave is released at once."""
     attempt(runtime, "remove the device", lambda: disconnect(call.request, runtime, call.deadline))
     if not isinstance(why, Unavailable) and call.netconf.ipam.type != OWN_IPAM:
         attempt(runtime, "release the addresses", lambda: release_by_plugin(call, runtime))

@@ -118,8 +118,8 @@ def read_bridge_conf(document: Json, *, own_name: bool, verb: str = "ADD") -> Br
 
 
 def _members(document: dict[str, Json], verb: str) -> tuple[dict[str, Any], list[str]]:
-    """(fields, warnings). If nobody knows whether rules were asked for, they are looked for; if nobody knows what is
-    valid, nothing is collected.
+    """(fields, warnings). If it cannot be read whether rules were asked for, they are looked for; if it cannot be
+    read what is valid, GC does nothing.
     """
     warnings: list[str] = []
     best: dict[str, Any] = {}

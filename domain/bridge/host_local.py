@@ -228,7 +228,7 @@ def _range(
 
 
 def _wanted(value: Json, where: str) -> tuple[Address, ...]:
-    """Addresses, each perhaps with a prefix length that says nothing."""
+    """Addresses, each perhaps with a prefix length, which is ignored."""
     if not isinstance(value, list):
         raise WrongType(kind_of(value), where, "[]*ip.IP")
     spelled = [text(item, where).partition("/")[0] for item in value if item is not None]

@@ -140,7 +140,7 @@ def gateway_device(conf: BridgeConf) -> Device:
 
 
 def gateway_plan(conf: BridgeConf, result: Result) -> tuple[Step, ...]:
-    """Nothing without `isGateway`, or if nobody knows a gateway's address."""
+    """Empty without `isGateway`, or without a known gateway."""
     wanted = gateways(result) if conf.is_gateway else ()
     if not wanted:
         return ()

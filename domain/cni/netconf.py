@@ -1,8 +1,8 @@
 """The network configuration on stdin, as values: every field with its type, default and error.
 
 The tables at the end say where each key's value goes and which type it must have; `json_fields` has the rules of
-matching. Types are checked for all keys, also those that another dataplane or the other plugin uses; but a DEL does
-without whatever it does not need, since a container has to end whatever has become of its configuration.
+matching. Types are checked for all keys, also those that another dataplane or the other plugin uses. A DEL ignores
+spoilt members that it can do without, since a container has to end whatever has become of its configuration.
 
 Invariant: past this module nobody looks at the JSON again; texts passed on to other plugins are the original text.
 """
@@ -233,7 +233,7 @@ def _section(name: str, fields: Fields, build: Any, go_type: str) -> Any:
 
 
 def _go_text(value: Json) -> str:
-    """How the original names, in an error, an option that should have been a text."""
+    """What the original calls, in an error, an option that should have been a text."""
     return "<nil>" if value is None else value if isinstance(value, str) else dumps(value)
 
 

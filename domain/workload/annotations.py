@@ -113,8 +113,8 @@ def parse_prefix(text: str) -> Cidr:
 def floating_nats(raw: str, networks: Sequence[Cidr]) -> tuple[Nat, ...]:
     """Each floating address with the pod's own address of its version, `networks` being the pod's addresses.
 
-    As in the original an entry with a colon is taken for IPv6, nothing else is checked here, and an entry whose
-    version the pod has not got is translated to `NO_ADDRESS`, which no datastore accepts.
+    As in the original an entry with a colon counts as IPv6, and that is the only check. An entry of a version that the
+    pod lacks is translated to `NO_ADDRESS`, which every datastore refuses.
     """
     floating = _texts(FLOATING_IPS, raw) if raw else ()
     internal = {V4: NO_ADDRESS, V6: NO_ADDRESS}

@@ -1,8 +1,8 @@
 """Ranges and routes that a node's own `host-local` configuration leaves to its cluster.
 
 `usePodCidr` and `usePodCidrIPv6` stand for the ranges that the cluster gave to the node; host-local itself knows
-neither. A release goes by container, so any range will do there, and a DEL works though the node's record, or the
-whole cluster, is gone.
+neither. A release goes by container, so any range will do: a DEL works even when the node's record, or the whole
+cluster, is gone.
 
 Invariant: a configuration without placeholders is passed on to the letter, and with them all its other members are.
 """
@@ -66,7 +66,7 @@ def text_for_release(netconf: NetConf, text: str) -> str:
 def pod_routes(text: str, *, include_default_routes: bool = False) -> tuple[Cidr, ...]:
     """What the pod reaches through its gateway: the configured destinations, or everything where there are none.
 
-    A configured gateway means nothing, as the pod's only neighbour is its host. ValueError for a malformed section.
+    A configured gateway is ignored, as the pod's only neighbour is its host. ValueError for a malformed section.
     """
     from domain.workload.attachment import DEFAULT_ROUTES  # a DEL does without
 

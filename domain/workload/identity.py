@@ -36,7 +36,7 @@ class Identity(Value):
 
     @property
     def is_named_as_launcher(self) -> bool:
-        """Whether it is worth asking if the pod runs a virtual machine; the name decides nothing."""
+        """Whether it is worth asking if the pod runs a virtual machine; the name alone is no proof."""
         return self.orchestrator == KUBERNETES and self.pod.startswith(_LAUNCHER)
 
 

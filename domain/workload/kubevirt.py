@@ -3,8 +3,8 @@
 KubeVirt runs a virtual machine in a `virt-launcher-` pod. The machine outlives its pods, and during a live migration
 two of them run it, so its addresses are held by a handle of its own that is made of its name.
 
-Invariant: a pod's name never decides; its owner reference and the object that this names, with the same UID, do. And
-two machines have the same handle only if they are one and the same, created anew under its old name.
+Invariant: a pod's owner reference decides, with the object of that name and UID; the pod's own name only says where to
+look. Two machines have the same handle only if they are one and the same, created anew under its old name.
 """
 
 from __future__ import annotations
@@ -103,15 +103,15 @@ def has_newer_sandbox(pod: Pod, container_id: str) -> bool:
 
 
 def instance_name_in(pod_name: str) -> str:
-    """The machine that a launcher's name speaks of, to look there; "" if of none. It proves nothing."""
+    """The machine that a launcher's name speaks of, to look there; "" if of none. It is no proof."""
     return pod_name.removeprefix(LAUNCHER).rpartition("-")[0] if pod_name.startswith(LAUNCHER) else ""
 
 
 def machine_handle(network: str, namespace: str, name: str) -> str:
     """The handle of a machine. NoSuchMachine if it has none, since its name is too long.
 
-    A name that is too long is replaced by its hash, as far as there is room; for a network's name that is so short
-    that there would be more room than the hash has characters, the original crashes, and we have nothing to agree with.
+    A name that is too long is replaced by its hash, as far as there is room. A network's name may be so short that the
+    room is longer than the hash: the original crashes there, and we refuse.
     """
     prefix, suffix = f"{network or DEFAULT_NETWORK}{MACHINE_MARK}", f"{namespace}.{name}"
     length = len(prefix) + len(suffix)

@@ -86,7 +86,7 @@ def split_name(name: str) -> tuple[str, ...]:
     """The unescaped segments of any text, however many; a trailing dash leaves an empty last one."""
     parts: list[str] = []
     begin = 0
-    at = 1  # a segment has at least one character, so the first one separates nothing
+    at = 1  # a segment has at least one character, so the first one is never a separator
     while at < len(name):
         if name[at] != "-":
             at += 1
@@ -110,7 +110,7 @@ def split_strictly(name: str, count: int) -> tuple[str, ...] | None:
 def name_matches(identity: Identity, name: str) -> bool:
     """Whether a name is one of the identity's: every segment that the identity knows is the name's.
 
-    An identity without orchestrator matches nothing, since what its name's third segment means is unknown.
+    An identity without orchestrator matches no name, since the third segment has no meaning then.
     InvalidField without a node.
     """
     wanted = _required_segments(identity)

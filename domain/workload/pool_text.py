@@ -1,6 +1,6 @@
 """calico-ipam's configuration with the pools and IP versions that a pod or its namespace wishes.
 
-Invariant: the text and the values say the same, and nothing but the members concerned differs from what was given.
+Invariant: the text and the values say the same, and all other members are as they were given.
 """
 
 from __future__ import annotations

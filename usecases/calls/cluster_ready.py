@@ -1,6 +1,6 @@
 """Refuse to work while Calico says that it is not ready, or while something the configuration names is not.
 
-Invariant: nothing has been allocated or changed when these checks fail.
+Invariant: these checks come before every allocation and every change.
 """
 
 from __future__ import annotations

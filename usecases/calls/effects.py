@@ -1,7 +1,7 @@
 """What an ADD does outside the datastore, each with its way back: addresses from an IPAM plugin, and the device pair.
 
 Invariant: the way back is registered before the plugin runs, since one that is cut short may have given addresses out;
-a plugin that said no has given out nothing, and is not asked to take anything back.
+a plugin that said no has given out none, and is left alone afterwards.
 """
 
 from __future__ import annotations

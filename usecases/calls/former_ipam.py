@@ -3,7 +3,7 @@
 `ipam.type` may have changed between ADD and DEL. Calico's own IPAM leaves a handle that bears the container's ID, and
 host-local a file for each address that the endpoint has, with the container's ID in it; both are proof enough.
 
-Invariant: nothing is released that does not bear this container's ID.
+Invariant: only what bears this container's ID is released.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class RecordRemoval:
 
 
 def _has_handle(call: Call, runtime: Runtime) -> bool:
-    """A node that may not read handles has none. A damaged one is as good as a sound one: it is there."""
+    """False on a node that may not read handles. A damaged handle counts: it is there."""
     key = HandleKey(f"{call.netconf.name}.{call.request.container_id}")
     try:
         return runtime.datastore.get(key, call.deadline) is not None

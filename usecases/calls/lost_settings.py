@@ -3,7 +3,7 @@
 A runtime may have kept half of a configuration, or a file that it names may be gone. What the call still says counts;
 only what it lacks is taken from the network's installed configuration, and a kubeconfig from Calico's installation.
 
-Invariant: a setting that the call has is not replaced, unless it is the path of a file that is not there.
+Invariant: a setting that the call has stays, but for the path of a file that is gone.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class FoundSettings(Value):
 
 
 def settings_of_add(netconf: NetConf, runtime: Runtime) -> FoundSettings | None:
-    """None if nothing is installed that the configuration lacks."""
+    """None if what is installed adds nothing to the configuration."""
     installed, node = runtime.former.installed(), runtime.node
     completed, sources = netconf, []
     path, other = _of_same_network(netconf, installed)

@@ -47,7 +47,7 @@ def after_add(node: ThisNode, network: str, request: Request, result: Result) ->
 
 
 def before_delete(node: ThisNode, network: str, request: Request, netconf_text: str) -> str | None:
-    """The text to give the plugin on DEL; None when nothing was ever allocated, so there is nothing to run."""
+    """The text to give the plugin on DEL; None when there was no successful ADD, so that the plugin need not run."""
     path = endpoint_path(network, request.container_id, request.ifname)
     text = _read(node, path)
     if text is None:

@@ -3,9 +3,9 @@
 ADD adopts it, CHECK compares with it and DEL deletes it: all three look in this one way, so none leaves behind what
 another made.
 
-Of a container whose names no record can have nothing is stored, since no ADD of it can have succeeded. The node's name
-is the exception. It comes from this machine's settings, which may have been other ones at ADD; what goes by the
-container alone, the device and the addresses, is still taken back then.
+A container whose names no record can have has no record, since its ADD was refused. The node's name is the exception:
+it comes from this machine's settings, which may have been other ones at ADD. A DEL then still takes back what goes by
+the container alone, the device and the addresses.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def names_fault(identity: Identity) -> CniError | None:
 
 
 def was_never_ours(identity: Identity, log: Log) -> bool:
-    """Whether there is nothing to delete since no ADD can have succeeded, whatever this machine was called."""
+    """Whether every ADD with these names was refused, whatever this machine was called: then a DEL has no work."""
     fault: object = names_fault(identity.replace(node=_ANY_NODE))
     if fault is None and not is_storable(identity.namespace):
         fault = f"namespace {identity.namespace!a}"

@@ -1,7 +1,7 @@
 """Find the virtual machine that a pod runs, and whether its addresses are to stay with it.
 
-An ADD that cannot find out fails, since an address that is given to the pod instead is lost with the pod. A DEL has
-to end even when the objects are gone that it asks for, so it takes what it finds.
+An ADD that cannot find out fails, since an address given to the pod instead would be lost with the pod. A DEL has to
+end even when the objects that it asks for are gone, so it takes what it finds.
 
 Invariant: a pod that is only named as a launcher is a pod like any other.
 """
@@ -156,7 +156,7 @@ def _leaving(call: Call, identity: Identity, machine: str, *, pod_is_gone: bool)
 
 
 def machine_is_over(cluster: Cluster, namespace: str, name: str, deadline: Deadline) -> bool:
-    """Whether the machine of that name is being deleted, or gone: then nobody will want its addresses again."""
+    """Whether the machine of that name is being deleted, or gone: then its addresses are free for others."""
     instance = if_there(lambda: cluster.virtual_machine_instance(namespace, name, deadline))
     owner = machine_reference(instance) if instance else None
     if instance is not None and owner is None:

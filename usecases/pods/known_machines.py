@@ -1,8 +1,8 @@
-"""Find out which virtual machines are gone whose addresses nobody owns, for an audit.
+"""Find out which virtual machines are gone while their addresses are still allocated, for an audit.
 
 A machine that is off keeps its addresses without any pod, so only the API server can say whether one is left over.
 
-Invariant: what cannot be found out is not said, and such a machine counts as one that is there.
+Invariant: a machine about which the API server gives no answer counts as one that is there.
 """
 
 from __future__ import annotations

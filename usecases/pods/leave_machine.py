@@ -1,8 +1,8 @@
 """Take a pod's name off its virtual machine's addresses, and free them when the machine is over.
 
 A machine that only restarts, stops or moves keeps them. Once it is over, or addresses are no longer to be kept, they
-go with the last pod that owns them. A pod that the API server has no more owns nothing, whatever a slot says: its own
-DEL may have come too late to say so.
+go with the last pod that owns them. A pod that is gone from the API server counts as no owner, whatever a slot
+says: its own DEL may have come too late to clear it.
 
 Who owns an address is looked at, and the address freed, in one write of its block: a pod that becomes an owner in the
 meantime is seen, or sees that the address is gone. The handle is counted down after it, so a death in between leaves
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 def leave_machine(work: Work, cluster: Cluster, leaving: Leaving, cooldown: int) -> bool:
     """Whether there is such a machine that has, or had, addresses; `cooldown` in seconds.
 
-    For a pod that is gone nothing is written while the machine goes on: which one it ran is a guess then, and the
-    slots that name it count for nothing.
+    The DEL of a pod that is gone writes only when the machine is over: which machine it ran is a guess then, and the
+    slots that name it are ignored anyway.
     """
     (stored,) = fetch_sound(work.datastore, work.log, HandleKey(leaving.handle), deadline=work.deadline)
     if stored is None or isinstance(stored, Damaged):
@@ -68,7 +68,7 @@ class _Departure:
     def is_last(self, blocks: Mapping[Cidr, int]) -> bool:
         """Whether no pod but ours is left, of all that own, or are about to own, one of the machine's addresses.
 
-        A block that cannot be read counts for nothing: nothing of it is freed.
+        A block that cannot be read is left out, and its addresses stay as they are.
         """
         others = self._other_owners(blocks)
         if any(self._exists(owner) for owner in others):
@@ -129,7 +129,7 @@ class _Departure:
             guarded_write(self._work, HandleKey(self._handle), _delete_if_bare, stored)
 
     def _freed(self, present: Block | None) -> Block | Delete | Leave:
-        """Rewritten even if nothing is held, so that a call that has counted and not yet written counts again."""
+        """A write even if the handle holds no address: a call that has counted, but not written, then counts again."""
         if present is None:
             return LEAVE
         now = self._work.clock.now()
@@ -142,7 +142,7 @@ class _Departure:
         return settled(block, block.release(unowned, now, self._cooldown))
 
     def _without(self, found: Block, gone: frozenset[Pod]) -> Block:
-        """Those pods own nothing of the machine's. It counts as a write of its own, as the original makes it."""
+        """The block once those pods own none of the machine's addresses. It counts as a write, as in the original."""
         block = found
         for ordinal in found.held_by(self._handle):
             slots = {slot for owner, slot in _owners(block, ordinal) if owner in gone}

@@ -1,7 +1,7 @@
 """Take back everything a pod's sandbox has.
 
-The device goes first: whatever becomes of the datastore, the container is off the network at once. Only the device
-inside the given namespace is touched, never one by its host-side name, which a newer sandbox may have by now.
+The device goes first: whatever becomes of the datastore, the container is off the network at once. It is
+looked for inside the given namespace only: the host-side name may be a newer sandbox's by now.
 
 Invariant: the endpoint of another sandbox of the same pod stays; every part is tried, whatever fails before it.
 """
@@ -73,7 +73,7 @@ class _PodRemoval(RecordRemoval):
             self._keep = True
 
     def _is_of_other_interface(self, endpoint: WorkloadEndpoint) -> bool:
-        """Of this very sandbox: another one's endpoint says nothing of its interfaces."""
+        """Only an endpoint of this very sandbox tells of the sandbox's interfaces."""
         return endpoint.container_id == self._call.request.container_id and self._has_other_interface(endpoint.endpoint)
 
     def delete_endpoint(self) -> None:
@@ -98,7 +98,7 @@ class _PodRemoval(RecordRemoval):
         raise Refused(f"error deleting endpoint: endpoint was modified before it could be deleted: {last}")
 
     def _delete_damaged(self) -> None:
-        """Whose it is nobody can read, nor what it says; as long as it stays, no ADD of the pod can succeed."""
+        """Its owner is unknown. It goes all the same, because every ADD of the pod fails as long as it is there."""
         try:
             self._runtime.datastore.delete(endpoint_key(self._identity), None, self._call.deadline)
         except Missing:
