@@ -93,7 +93,7 @@ class NetConf(PluginConf):
     `dataplane_options` holds the string-valued options; `dataplane_type` is None when `dataplane_options.type` is
     absent, and a text that names no dataplane when it is no string. `mesos_labels` are (key, value) in the order
     given. host-local's own settings are read by who needs them, from the original text. `lost` are settings that a DEL
-    needs and cannot read: (keys that lead there, why).
+    needs and cannot read: (keys that lead there, why). `lost_ipam` is why it cannot read which IPAM plugin there is.
     """
 
     mode: str = ""
@@ -140,6 +140,7 @@ class NetConf(PluginConf):
     mesos_network_name: str = ""
     mesos_labels: tuple[tuple[str, str], ...] = ()
     lost: tuple[tuple[tuple[str, ...], str], ...] = ()
+    lost_ipam: str = ""
 
     def lost_for(self, datastore_type: str) -> str:
         """Why a datastore of that type ("": of whichever it may be) cannot be found; "" if it can.
@@ -207,9 +208,11 @@ def _without_spoilt(document: dict[str, Json], needed: frozenset[tuple[str, ...]
     warnings: tuple[str, ...] = ()
     best: dict[str, Any] = {}
     lost: tuple[tuple[tuple[str, ...], str], ...] = ()
+    lost_ipam = ""
     while True:
         try:
-            return {**read_fields(document, _NETCONF, "NetConf"), **best, "warnings": warnings, "lost": lost}
+            told = {"warnings": warnings, "lost": lost, "lost_ipam": lost_ipam}
+            return {**read_fields(document, _NETCONF, "NetConf"), **best, **told}
         except WrongType as error:
             if error.place in needed:
                 raise
@@ -217,6 +220,8 @@ def _without_spoilt(document: dict[str, Json], needed: frozenset[tuple[str, ...]
             warnings += (f'DEL does without "{".".join(error.spelt)}" of the network configuration; mend it: {error}',)
             if error.place in _WHERE_RECORDS:
                 lost += ((_WHERE_RECORDS[error.place], f"failed to load netconf: {error}"),)
+            if error.place in _WHO_GAVE_ADDRESSES:
+                lost_ipam = f"failed to load netconf: {error}"
             best.update(_INSTEAD.get(error.place, {}))
 
 
@@ -254,7 +259,9 @@ def _mesos(found: dict[str, Any]) -> dict[str, Any]:
 # addresses and which one the device. With another value there than ADD had it would look in the wrong place, find
 # nothing and call that a success. `name` and `cniVersion` are read before (`domain.cni.request`).
 _NEEDED_BY_IPAM = frozenset([("nodename",), ("nodename_file",), ("hostname",)])
-_NEEDED_BY_NETWORK = _NEEDED_BY_IPAM | {("ipam",), ("ipam", "type"), ("dataplane_options",)}
+_NEEDED_BY_NETWORK = _NEEDED_BY_IPAM | {("dataplane_options",)}
+# Who gave the addresses is found out otherwise, as far as that can be.
+_WHO_GAVE_ADDRESSES = {("ipam",), ("ipam", "type")}
 # Likewise where records are; but the rest is done without them. Each with the place that a value has to be found for.
 _WHERE_RECORDS = {
     place: place

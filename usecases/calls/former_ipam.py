@@ -12,7 +12,7 @@ from domain.cni.plugin_conf import OWN_IPAM
 from domain.json_text import dumps
 from domain.workload.host_local import HOST_LOCAL, text_for_release
 from ports.datastore import HandleKey
-from ports.errors import Damaged, PortError, Unauthorized
+from ports.errors import Damaged, PortError, Unauthorized, Unavailable
 from ports.ipam_plugin import IpamCall
 from usecases.ipam.sound_records import tell_damaged
 
@@ -30,13 +30,13 @@ _NO_IPAM = ("", "calico")  # no ADD succeeds without a type, or with the network
 _ANY_RANGE: Json = [[{"subnet": "0.0.0.0/0"}], [{"subnet": "::/0"}]]
 
 
-def release_by_plugin(call: Call, runtime: Runtime) -> None:
-    """Ask the plugin that the configuration names, if it names one."""
+def release_by_plugin(call: Call, runtime: Runtime) -> bool:
+    """Ask the plugin that the configuration names; whether it, or the installed one, names one."""
     request, netconf = call.request, call.netconf
     if netconf.ipam.type not in _NO_IPAM:
         text = text_for_release(netconf, call.netconf_text)
         runtime.ipam_plugin.delete(IpamCall(request, netconf, text), call.deadline)
-        return
+        return True
     from usecases.calls.lost_settings import ipam_of_add
 
     settings = ipam_of_add(call, runtime)
@@ -47,14 +47,19 @@ def release_by_plugin(call: Call, runtime: Runtime) -> None:
         text = text_for_release(settings.netconf, settings.text)
         plugin = runtime.former.runtime(settings.netconf).ipam_plugin
         plugin.delete(IpamCall(request, settings.netconf, text), call.deadline)
+    return settings is not None
 
 
-def release_others(call: Call, runtime: Runtime, endpoint: WorkloadEndpoint | None) -> None:
-    """What an IPAM plugin gave that the configuration does not name (any more). `endpoint` is the container's."""
-    type = call.netconf.ipam.type
+def release_others(call: Call, runtime: Runtime, endpoint: WorkloadEndpoint | None) -> bool:
+    """What an IPAM plugin gave that the configuration does not name (any more); whether there was anything.
+
+    `endpoint` is the container's.
+    """
+    type, found = call.netconf.ipam.type, False
     if type != OWN_IPAM and _has_handle(call, runtime):
         runtime.log.warning("Releasing addresses of calico-ipam, which this configuration does not name", ipam=type)
         runtime.former.calico_ipam().delete(IpamCall(call.request, call.netconf, call.netconf_text), call.deadline)
+        found = True
     if type != HOST_LOCAL and endpoint is not None and _is_reserved(call, runtime, endpoint):
         runtime.log.warning("Releasing addresses of host-local, which this configuration does not name", ipam=type)
         netconf = call.netconf.replace(ipam=call.netconf.ipam.replace(type=HOST_LOCAL))
@@ -66,6 +71,8 @@ def release_others(call: Call, runtime: Runtime, endpoint: WorkloadEndpoint | No
             }
         )
         runtime.former.host_local().delete(IpamCall(call.request, netconf, text), call.deadline)
+        found = True
+    return found
 
 
 class RecordRemoval:
@@ -81,6 +88,7 @@ class RecordRemoval:
         self._identity = identity
         self._stored: Stored[WorkloadEndpoint] | None = None
         self._keep = False
+        self._asked = False
 
     def _has_other_interface(self, ifname: str) -> bool:
         """Whether that is another interface than this DEL's, and still in the container's namespace."""
@@ -95,11 +103,16 @@ class RecordRemoval:
 
     def release(self) -> None:
         if not self._keep:
-            release_by_plugin(self._call, self._runtime)
+            self._asked = release_by_plugin(self._call, self._runtime)
 
     def release_others(self) -> None:
-        if not self._keep:
-            release_others(self._call, self._runtime, self._stored.record if self._stored else None)
+        """Unavailable if the configuration no longer says who gave the addresses, and nothing else does."""
+        if self._keep:
+            return
+        found = release_others(self._call, self._runtime, self._stored.record if self._stored else None)
+        lost = self._call.netconf.lost_ipam
+        if lost and self._stored is not None and not (found or self._asked):
+            raise Unavailable(f"{lost}: nothing says who gave the addresses; put back what ADD had")
 
 
 def _has_handle(call: Call, runtime: Runtime) -> bool:

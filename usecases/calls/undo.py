@@ -56,7 +56,7 @@ class Undo:
                 self._log.info("Undone", step=what)
 
 
-def attempt(runtime: Ports, what: str, part: Callable[[], None]) -> Exception | None:
+def attempt(runtime: Ports, what: str, part: Callable[[], object]) -> Exception | None:
     """Do a part of a DEL; its failure, logged."""
     try:
         part()

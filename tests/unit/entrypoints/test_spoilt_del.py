@@ -35,8 +35,8 @@ IPAM_NEEDS: tuple[Path, ...] = (
     ("name",),  # part of the handle that addresses are found by
     *(("nodename",), ("nodename_file",), ("hostname",)),  # whose blocks are looked through when the handle is gone
 )
-# The network plugin moreover has to find the addresses' plugin and the device's dataplane.
-NEEDS: tuple[Path, ...] = (*IPAM_NEEDS, ("ipam", "type"), ("dataplane_options",))
+# The network plugin moreover has to find the device's dataplane.
+NEEDS: tuple[Path, ...] = (*IPAM_NEEDS, ("dataplane_options",))
 # Without these the records cannot be found; the device, and what others gave, can.
 LEADS_TO: dict[str, tuple[Path, ...]] = {
     "sqlite": (("sqlite_path",),),
@@ -204,7 +204,7 @@ def test_del_of_a_pod_minds_only_what_it_needs(spoilt: Spoilt) -> None:
 HOST_LOCAL = {**GOOD, "ipam": {"type": "host-local", "ranges": [[{"subnet": "usePodCidr"}]], "routes": []}}
 
 
-@given(spoilt_documents(HOST_LOCAL, (*NEEDS, *WHERE_RECORDS), MORE))
+@given(spoilt_documents(HOST_LOCAL, (*NEEDS, *WHERE_RECORDS, ("ipam", "type")), MORE))
 def test_del_with_another_ipam_plugin_minds_only_what_it_needs(spoilt: Spoilt) -> None:
     """What that plugin makes of its own section is its business."""
     node = OneNode(own_ipam=False)
@@ -247,6 +247,29 @@ def test_what_is_needed_and_cannot_be_read_is_refused_and_nothing_touched(main: 
     assert code == 1
     assert path[-1] in json.loads(out)["msg"]
     assert node.leftovers() == before
+
+
+@pytest.mark.parametrize("path", [("ipam",), ("ipam", "type")])
+def test_addresses_are_found_by_their_handle_when_ipam_cannot_be_read(path: Path) -> None:
+    node = OneNode()
+    added(calico.main, node, GOOD)
+    said = assert_nothing_left(calico.main, node, json.dumps(with_member(GOOD, path, ["?"])))
+    assert f'DEL does without "{".".join(path)}"' in said
+
+
+def test_del_comes_again_if_nothing_says_who_gave_the_addresses() -> None:
+    """The device goes at once; DEL repeated with the section put back ends the container."""
+    node = OneNode(own_ipam=False)
+    node.plugin.answers("other-ipam", Result(ips=(ResultIp(Cidr.parse("10.1.0.2/24")),)))
+    conf = {**GOOD, "ipam": {"type": "other-ipam"}}
+    added(calico.main, node, conf)
+    code, out, _ = ran(calico.main, node, "DEL", json.dumps({**conf, "ipam": 7}))
+    assert (code, json.loads(out)["code"]) == (1, 11)
+    assert "put back what ADD had" in json.loads(out)["msg"]
+    assert "eth0" not in node.dataplane.network.namespaces[netns("c1")]
+    assert node.plugin.added
+    assert ran(calico.main, node, "DEL", json.dumps(conf))[0] == 0
+    assert node.plugin.added == {}
 
 
 def installed(node: OneNode) -> None:

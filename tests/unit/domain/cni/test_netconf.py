@@ -159,11 +159,18 @@ def test_a_del_does_without_what_it_does_not_need() -> None:
 
 
 def test_a_del_refuses_what_would_lead_it_elsewhere() -> None:
-    for key in ("ipam", "nodename", "nodename_file", "hostname", "dataplane_options"):
+    for key in ("nodename", "nodename_file", "hostname", "dataplane_options"):
         with pytest.raises(CniError, match=key):
             read_netconf({key: 5}, "DEL")
     assert read_netconf({"policy": 5}, "DEL").lost_for("") == ""
     assert read_netconf({"ipam": 5, "dataplane_options": 5}, "DEL", ipam_only=True).ipam == IpamSettings()
+
+
+@pytest.mark.parametrize("ipam", [5, {"type": 5}])
+def test_a_del_that_cannot_read_which_ipam_plugin_there_is_keeps_why(ipam: object) -> None:
+    found = read_netconf({"ipam": ipam}, "DEL")
+    assert found.ipam == IpamSettings()
+    assert "ipam" in found.lost_ipam
 
 
 @pytest.mark.parametrize(
