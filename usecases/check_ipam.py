@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from domain.ipam.audit import audit
 from domain.ipam.block import HOST, VIRTUAL, Owner
-from domain.ipam.inventory import Claim, Damaged, Finding, Inventory, Unreadable
+from domain.ipam.inventory import Claim, DamagedRecord, Finding, Inventory, Unreadable
 from domain.ipam.pools import AllocationConfig
 from domain.value import Value
 from ports.datastore import (
@@ -109,9 +109,9 @@ def _claim(stored: Stored[Affinity]) -> Claim:
     return Claim(key.owner, key.cidr, stored.record.state, stored.revision)
 
 
-def _damaged(bad: BadText) -> Damaged:
+def _damaged(bad: BadText) -> DamagedRecord:
     key = bad.key
-    return Damaged(
+    return DamagedRecord(
         record_title(key),
         bad.fault,
         bad.revision,

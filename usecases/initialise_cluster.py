@@ -40,7 +40,7 @@ class Wish(Value):
     block_sizes: Mapping[int, int]
 
 
-class Outcome(Value):
+class Initialised(Value):
     """One record: what it is, whether this call made it, and what the operator may want to know about it."""
 
     kind: str
@@ -49,20 +49,20 @@ class Outcome(Value):
     note: str = ""
 
 
-def initialise_cluster(datastore: Datastore, wish: Wish, deadline: Deadline) -> tuple[Outcome, ...]:
+def initialise_cluster(datastore: Datastore, wish: Wish, deadline: Deadline) -> tuple[Initialised, ...]:
     """What exists afterwards. BadPool, InvalidField or Refused, with nothing written, for a bad wish."""
     require_subdomain("node", wish.node)
     _pools(wish, ())  # what is wrong by itself is refused before a datastore is made for it
     pools = _pools(wish, tuple([one.record for one in datastore.list(IPPools(), deadline)]))
-    node = Outcome("Node", wish.node, _ensure_node(datastore, wish.node, deadline))
+    node = Initialised("Node", wish.node, _ensure_node(datastore, wish.node, deadline))
     fresh = ClusterInformation(Metadata(DEFAULT), cluster_guid=wish.guid, datastore_ready=True)
     information, made = _ensure(datastore, ClusterInformationKey(DEFAULT), fresh, deadline)
-    outcomes = [Outcome("ClusterInformation", DEFAULT, made, _readiness(information)), node]
+    outcomes = [Initialised("ClusterInformation", DEFAULT, made, _readiness(information)), node]
     for wanted in pools:
         pool, made = _ensure(datastore, IPPoolKey(wanted.metadata.name), wanted, deadline)
         check_pool_change(pool, wanted)  # a rival may have given the name to another range
         note = f"{pool.cidr_text}, blocks of /{pool.block_length}"
-        outcomes.append(Outcome("IPPool", pool.metadata.name, made, note))
+        outcomes.append(Initialised("IPPool", pool.metadata.name, made, note))
     return tuple(outcomes)
 
 

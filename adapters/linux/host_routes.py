@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from adapters.linux.netlink.messages import (
     NLM_F_DUMP,
-    Request,
+    NetlinkRequest,
     answers,
     attribute,
     attributes,
@@ -43,7 +43,7 @@ def interface_of(address: Address) -> str:
     family, bits = _FAMILY[address.version], BITS[address.version]
     header = bytes([family, bits, 0, 0, 0, 0, 0, 0]) + u32(_MATCH)
     wanted = attribute(RTA_DST, address.number.to_bytes(bits // 8))
-    for body in _asked(Request(RTM_GETROUTE, 0, header + wanted)):
+    for body in _asked(NetlinkRequest(RTM_GETROUTE, 0, header + wanted)):
         route = _Route(body)
         if route.is_to_one_address and not route.is_cloned:
             return route.interface
@@ -54,7 +54,7 @@ def host_routes() -> tuple[tuple[Address, str], ...]:
     """(address, interface) of all such routes that lead to a neighbour and not to another router."""
     found: list[tuple[Address, str]] = []
     for version, family in _FAMILY.items():
-        for body in _asked(Request(RTM_GETROUTE, NLM_F_DUMP, bytes([family]) + bytes(RTMSG - 1))):
+        for body in _asked(NetlinkRequest(RTM_GETROUTE, NLM_F_DUMP, bytes([family]) + bytes(RTMSG - 1))):
             route = _Route(body)
             if body[0] == family and route.is_to_one_address and route.is_direct and route.interface:
                 found.append((Address(version, int.from_bytes(route.told[RTA_DST])), route.interface))
@@ -83,7 +83,7 @@ class _Route:
             return ""
 
 
-def _asked(request: Request) -> Iterator[bytes]:
+def _asked(request: NetlinkRequest) -> Iterator[bytes]:
     """The bodies of what the kernel answers."""
     import _socket
 

@@ -8,7 +8,7 @@ Invariant: never fails; what the kernel does not tell is unknown.
 
 from __future__ import annotations
 
-from adapters.linux.netlink.messages import NLM_F_DUMP, Request, answers, attributes, envelope, verdict
+from adapters.linux.netlink.messages import NLM_F_DUMP, NetlinkRequest, answers, attributes, envelope, verdict
 from domain.ipam.address import V4, V6, Address
 
 RTM_GETADDR, NETLINK_ROUTE = 22, 0
@@ -28,7 +28,7 @@ def own_addresses() -> tuple[Address, ...]:
         return ()
     try:
         netlink.settimeout(_SECONDS)
-        netlink.send(envelope(Request(RTM_GETADDR, NLM_F_DUMP, bytes(IFADDRMSG)), 1))
+        netlink.send(envelope(NetlinkRequest(RTM_GETADDR, NLM_F_DUMP, bytes(IFADDRMSG)), 1))
         found: list[Address] = []
         while _read_messages(netlink.recv(1 << 16), found):
             pass

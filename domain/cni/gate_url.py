@@ -21,7 +21,7 @@ _FRAGMENT = ord("#")  # has no meaning in a request, so it is sent as a characte
 _PORTS = {"http": 80, "https": 443}
 
 
-class BadUrl(ValueError):
+class BadGateUrl(ValueError):
     """`str()` is Go's reason."""
 
 
@@ -49,11 +49,11 @@ class GateUrl(Value):
 
 
 def parse_gate_url(text: str) -> GateUrl:
-    """BadUrl `parse "<text>": <why>`, in Go's words, when it is neither an absolute URI nor an absolute path."""
+    """BadGateUrl `parse "<text>": <why>`, in Go's words, when it is neither an absolute URI nor an absolute path."""
     try:
         return _parsed(text)
     except ValueError as error:
-        raise BadUrl(f"parse {go_quoted(shown(text))}: {error}") from None
+        raise BadGateUrl(f"parse {go_quoted(shown(text))}: {error}") from None
 
 
 def resolve_redirect(base: GateUrl, location: str) -> GateUrl:
@@ -85,19 +85,19 @@ def shown(text: str) -> str:
 def _parsed(text: str) -> GateUrl:
     _refuse_controls(text)
     if not text:
-        raise BadUrl("empty url")
+        raise BadGateUrl("empty url")
     scheme, rest = _split_scheme(text)
     if not rest.startswith("/"):
         if scheme or text == "*":
             return GateUrl(scheme, "", 0, rest)
-        raise BadUrl("invalid URI for request")
+        raise BadGateUrl("invalid URI for request")
     if rest.startswith("///") or not rest.startswith("//"):
         return GateUrl(scheme, "", 0, _target(rest))
     place, mark, query = rest[2:].partition("?")
     authority, _, path = place.partition("/")
     user, _, host_and_port = authority.rpartition("@")
     if not _USER.issuperset(user):
-        raise BadUrl("net/url: invalid userinfo")
+        raise BadGateUrl("net/url: invalid userinfo")
     host, port = _host_and_port(host_and_port)
     target = _target(f"/{path}{mark}{query}")
     return GateUrl(scheme, host, int(port or _PORTS.get(scheme, 0)), target, _unescaped(user))
@@ -108,7 +108,7 @@ def _split_scheme(text: str) -> tuple[str, str]:
     for place, character in enumerate(text):
         if character == ":":
             if place == 0:
-                raise BadUrl("missing protocol scheme")
+                raise BadGateUrl("missing protocol scheme")
             return text[:place].lower(), text[place + 1 :]
         if character not in (_LETTERS if place == 0 else _SCHEME):
             break
@@ -119,22 +119,22 @@ def _host_and_port(text: str) -> tuple[str, str]:
     if text.startswith("["):
         host, bracket, tail = text[1:].partition("]")
         if not bracket:
-            raise BadUrl("missing ']' in host")
+            raise BadGateUrl("missing ']' in host")
         host = host.replace("%25", "%")  # the zone of a link-local address
     else:
         host, colon, port = text.partition(":")
         tail = colon + port
     digits = tail[1:]
     if tail and not (tail[0] == ":" and _DIGITS.issuperset(digits)):
-        raise BadUrl(f"invalid port {go_quoted(tail)} after host")
+        raise BadGateUrl(f"invalid port {go_quoted(tail)} after host")
     for character in host:
         if character not in _HOST:
-            raise BadUrl(f"invalid character {go_quoted(character)} in host name")
+            raise BadGateUrl(f"invalid character {go_quoted(character)} in host name")
     return host, digits
 
 
 def _target(text: str) -> str:
-    """Path and query as a request line can hold them. BadUrl for a bad escape in the path."""
+    """Path and query as a request line can hold them. BadGateUrl for a bad escape in the path."""
     path = text.partition("?")[0]
     _unescaped(path)
     data = text.encode("utf-8", "replace")
@@ -142,16 +142,16 @@ def _target(text: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """BadUrl for a percent sign that begins no escape."""
+    """BadGateUrl for a percent sign that begins no escape."""
     first, *escaped = text.split("%")
     data = first.encode("utf-8", "replace")
     for part in escaped:
         if len(part) < 2 or not _HEX.issuperset(part[:2]):
-            raise BadUrl(f"invalid URL escape {go_quoted('%' + part[:2])}")
+            raise BadGateUrl(f"invalid URL escape {go_quoted('%' + part[:2])}")
         data += bytes([int(part[:2], 16)]) + part[2:].encode("utf-8", "replace")
     return data.decode("utf-8", "replace")
 
 
 def _refuse_controls(text: str) -> None:
     if any(character < " " or character == "\x7f" for character in text):
-        raise BadUrl("net/url: invalid control character in URL")
+        raise BadGateUrl("net/url: invalid control character in URL")

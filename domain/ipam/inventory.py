@@ -30,7 +30,7 @@ class Claim(Value):
     revision: str
 
 
-class Damaged(Value):
+class DamagedRecord(Value):
     """A record that is there and cannot be used: its name as operators know it, and what is wrong.
 
     At most one of the last four says which of IPAM's own records it is.
@@ -48,7 +48,7 @@ class Damaged(Value):
 class Unreadable(Value):
     """All records that are there and cannot be used, and what the audit must not conclude from their absence."""
 
-    records: tuple[Damaged, ...] = ()
+    records: tuple[DamagedRecord, ...] = ()
     blocks: frozenset[Cidr] = frozenset()
     handles: frozenset[str] = frozenset()
     claims: frozenset[tuple[Owner, Cidr]] = frozenset()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from domain.ipam.block import Attribute, Block
 
 
-class Pod(Value):
+class OwnerPod(Value):
     """A pod as owner attributes name it."""
 
     namespace: str
@@ -45,8 +45,8 @@ class OwnerUpdate(Value):
 class Expectation(Value):
     """What each slot must hold for an update to happen: a pod, or nothing at all."""
 
-    active: Pod | None = None
-    alternate: Pod | None = None
+    active: OwnerPod | None = None
+    alternate: OwnerPod | None = None
     active_empty: bool = False
     alternate_empty: bool = False
 
@@ -98,9 +98,11 @@ def _with(attribute: Attribute, update: OwnerUpdate) -> Attribute:
     )
 
 
-def _require(address: Address, slot: tuple[str, Mapping[str, str] | None], pod: Pod | None, *, empty: bool) -> None:
+def _require(
+    address: Address, slot: tuple[str, Mapping[str, str] | None], pod: OwnerPod | None, *, empty: bool
+) -> None:
     name, found = slot
-    named = Pod((found or {}).get("namespace", ""), (found or {}).get("pod", ""))
+    named = OwnerPod((found or {}).get("namespace", ""), (found or {}).get("pod", ""))
     if empty and found:
         raise StaleRequest(address, f"expected no {name} owner, found {named}")
     if pod is not None and not pod.owns(found):

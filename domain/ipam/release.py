@@ -24,7 +24,7 @@ class Release(Value):
     sequence: int | None = None
 
 
-class Outcome(Value):
+class ReleaseOutcome(Value):
     """`unallocated` addresses were free, cooling down or in no block; `released` are free, or cooling down, now.
 
     `error` is the first failure. What is in neither list is as it was.

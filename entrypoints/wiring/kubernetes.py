@@ -78,10 +78,10 @@ class ApiServers:
         from adapters.kubernetes.credentials.outside import Outside
 
         def run(program: Program, seconds: float) -> tuple[int, bytes]:
-            from adapters.linux.process.child import Command
+            from adapters.linux.process.child import ChildCommand
             from adapters.linux.process.child import run as run_command
 
-            command = Command(program.path, program.environment, b"", program.path, program.arguments)
+            command = ChildCommand(program.path, program.environment, b"", program.path, program.arguments)
             finished = run_command(command, self._clock.deadline(seconds), self._clock)
             return finished.status, finished.stdout
 

@@ -9,7 +9,7 @@ import pytest
 
 from contracts.ipam_library import LibraryContract
 from domain.ipam.errors import IpamError, StaleRequest
-from domain.ipam.owner_update import ANYTHING, Expectation, OwnerUpdate, Pod
+from domain.ipam.owner_update import ANYTHING, Expectation, OwnerPod, OwnerUpdate
 from ports.errors import Missing
 from usecases.ipam.owners import holder_of_address, set_owner_attributes
 from worlds.ipam_library import Library, address
@@ -22,8 +22,8 @@ def pod(name: str) -> dict[str, str]:
     return {"pod": f"pod-{name}", "namespace": f"ns-{name}"}
 
 
-def named(name: str) -> Pod:
-    return Pod(f"ns-{name}", f"pod-{name}")
+def named(name: str) -> OwnerPod:
+    return OwnerPod(f"ns-{name}", f"pod-{name}")
 
 
 SOURCE, TARGET = pod("source"), pod("target")
@@ -159,7 +159,7 @@ class OwnerAttributesContract(LibraryContract):
             ),
             pytest.param(
                 CLEAR_ACTIVE,
-                Expectation(active=Pod("ns-other", "pod-source")),
+                Expectation(active=OwnerPod("ns-other", "pod-source")),
                 "expected ns-other/pod-source as active owner, found ns-source/pod-source",
                 id="the namespace alone differs",
             ),

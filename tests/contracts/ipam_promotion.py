@@ -10,7 +10,7 @@ import pytest
 from contracts.ipam_library import LibraryContract
 from domain.ipam.block import Handle
 from domain.ipam.errors import IpamError, StaleRequest
-from domain.ipam.owner_update import OwnerUpdate, Pod
+from domain.ipam.owner_update import OwnerPod, OwnerUpdate
 from domain.workload.kubevirt import machine_handle
 from ports.datastore import BlockKey, HandleKey
 from usecases.ipam.owners import (
@@ -26,7 +26,7 @@ IPS = ("10.0.0.1", "fd80::1")
 SOURCE = {"pod": "virt-launcher-source", "namespace": "test-ns"}
 TARGET = {"pod": "virt-launcher-target", "namespace": "test-ns"}
 OTHER = {"pod": "virt-launcher-other", "namespace": "test-ns"}
-POD = Pod("test-ns", "virt-launcher-target")
+POD = OwnerPod("test-ns", "virt-launcher-target")
 
 
 class Migrated:

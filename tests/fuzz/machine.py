@@ -19,7 +19,7 @@ from adapters.linux.netlink.messages import (
     NLM_F_MULTI,
     NLMSG_DONE,
     NLMSG_ERROR,
-    Request,
+    NetlinkRequest,
     attribute,
     envelope,
     u32,
@@ -93,7 +93,7 @@ def _netlink(octets: bytes) -> None:
 
 def _said(*messages: tuple[int, int, bytes]) -> bytes:
     """A datagram of (kind, flags, body) as answers to a first request."""
-    datagram = b"".join([envelope(Request(kind, flags, body), 1) for kind, flags, body in messages])
+    datagram = b"".join([envelope(NetlinkRequest(kind, flags, body), 1) for kind, flags, body in messages])
     return len(datagram).to_bytes(2, "little") + datagram
 
 
@@ -122,7 +122,7 @@ _ROUTE6 = (
     bytes([10, 64, 0, 0, 252, 3, 0, 1]) + u32(0) + attribute(1, _V6) + attribute(15, u32(1000)) + attribute(6, u32(5))
 ) + attribute(8, attribute(2, u32(1400)) + attribute(8, u32(1300)))
 _VLANS = bytes([7, 0, 0, 0]) + u32(2) + bytes(8) + attribute(26, attribute(2, b"\6\0\1\0") + attribute(2, b"\0\0\5\0"))
-_QUOTED = envelope(Request(18, NLM_F_ACK, b""), 1)[:16]
+_QUOTED = envelope(NetlinkRequest(18, NLM_F_ACK, b""), 1)[:16]
 _REFUSED = (NLMSG_ERROR, 0x200, u32((1 << 32) - 19) + _QUOTED + _text(1, "no such device"))
 _SAID = (
     _said((16, 0, _LINK)),

@@ -6,7 +6,7 @@ from adapters.memory.cluster import MemoryCluster
 from domain.cni.netconf import IpamSettings, NetConf
 from domain.cni.request import CniArgs, Request
 from domain.ipam.address import Address
-from domain.ipam.owner_update import Pod as Owner
+from domain.ipam.owner_update import OwnerPod as Owner
 from domain.ipam.pools import IPAMConfiguration
 from domain.resource import Metadata
 from domain.workload.kubevirt import API_VERSION, INSTANCE, LAUNCHER, MACHINE, MIGRATION

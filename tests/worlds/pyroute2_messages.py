@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from adapters.linux.netlink.messages import Request, envelope
+from adapters.linux.netlink.messages import NetlinkRequest, envelope
 
 
-def decoded(kind, request: Request):
+def decoded(kind, request: NetlinkRequest):
     """What the library reads in our request."""
     message = kind(envelope(request, 7))
     message.decode()

@@ -14,7 +14,7 @@ owners change places in one write, and only if the target is still the alternate
 from __future__ import annotations
 
 from domain.ipam.errors import InCooldown, IpamError, StaleRequest
-from domain.ipam.owner_update import ANYTHING, Expectation, OwnerUpdate, Pod, require_sense, update_owners
+from domain.ipam.owner_update import ANYTHING, Expectation, OwnerPod, OwnerUpdate, require_sense, update_owners
 from ports.datastore import BlockKey, HandleKey, IPPools
 from ports.errors import Missing
 from usecases.ipam.locate_block import BlockLocator
@@ -39,7 +39,7 @@ class AlternateOwnerMismatch(IpamError):
     """Another pod is about to take the address over."""
 
 
-def promote_owner(work: Work, handle: str, target: Pod) -> None:
+def promote_owner(work: Work, handle: str, target: OwnerPod) -> None:
     """Every address of the machine. IpamError if it has none, or if the target is not about to have one of them."""
     try:
         addresses = addresses_of_handle(work, handle)
@@ -51,7 +51,7 @@ def promote_owner(work: Work, handle: str, target: Pod) -> None:
         _promote(work, address, handle, target)
 
 
-def _promote(work: Work, address: Address, handle: str, target: Pod) -> None:
+def _promote(work: Work, address: Address, handle: str, target: OwnerPod) -> None:
     last: StaleRequest | None = None
     for _ in range(TRIES):
         holder = holder_of_address(work, address)
@@ -74,8 +74,8 @@ def _promote(work: Work, address: Address, handle: str, target: Pod) -> None:
     raise last
 
 
-def _named(owner: Mapping[str, str]) -> Pod:
-    return Pod(owner.get("namespace", ""), owner.get("pod", ""))
+def _named(owner: Mapping[str, str]) -> OwnerPod:
+    return OwnerPod(owner.get("namespace", ""), owner.get("pod", ""))
 
 
 def set_owner_attributes(

@@ -8,7 +8,7 @@ Invariant: of addresses whose allocation is not the one meant, nothing changes.
 from __future__ import annotations
 
 from domain.ipam.errors import IpamError
-from domain.ipam.release import Outcome, releasable
+from domain.ipam.release import ReleaseOutcome, releasable
 from ports.datastore import AllocationConfigKey, BlockKey, Blocks, HandleKey, Handles, IPPools
 from ports.errors import Conflict, Missing, PortError, Refused
 from usecases.ipam.count_handle import lower, settle
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FEW = 2  # addresses; for more of them the handles are read in one go
 
 
-def release_listed(work: Work, listed: Iterable[Release]) -> Outcome:
+def release_listed(work: Work, listed: Iterable[Release]) -> ReleaseOutcome:
     """Release what can be released, block by block. Failures are reported in the outcome, the first one as its error.
 
     Raises PortError only if nothing could be done at all.
@@ -63,8 +63,8 @@ class _Releasing:
         self._released: dict[Address, Release] = {}
         self._error: Exception | None = None
 
-    def outcome(self) -> Outcome:
-        return Outcome(tuple(self._unallocated), tuple(self._released.values()), self._error)
+    def outcome(self) -> ReleaseOutcome:
+        return ReleaseOutcome(tuple(self._unallocated), tuple(self._released.values()), self._error)
 
     def pass_over(self, releases: Iterable[Release]) -> None:
         """These are held by nobody."""

@@ -13,7 +13,7 @@ Invariant: an address that some pod may be using is not freed.
 
 from __future__ import annotations
 
-from domain.ipam.owner_update import ANYTHING, OwnerUpdate, Pod, update_owners
+from domain.ipam.owner_update import ANYTHING, OwnerPod, OwnerUpdate, update_owners
 from ports.datastore import BlockKey, HandleKey
 from ports.errors import Conflict, Damaged, Missing
 from usecases.ipam.count_handle import lower, settle
@@ -61,7 +61,7 @@ class _Departure:
         self._work = work
         self._cluster = cluster
         self._handle = leaving.handle
-        self._pod = Pod(leaving.namespace, leaving.pod)
+        self._pod = OwnerPod(leaving.namespace, leaving.pod)
         self._cooldown = cooldown
         self._gone = frozenset([self._pod])
 
@@ -76,8 +76,8 @@ class _Departure:
         self._gone = frozenset([self._pod, *others])
         return True
 
-    def _other_owners(self, blocks: Mapping[Cidr, int]) -> tuple[Pod, ...]:
-        owners: dict[Pod, None] = {}
+    def _other_owners(self, blocks: Mapping[Cidr, int]) -> tuple[OwnerPod, ...]:
+        owners: dict[OwnerPod, None] = {}
         for cidr in blocks:
             wanted = BlockKey(cidr)
             (read,) = fetch_sound(self._work.datastore, self._work.log, wanted, deadline=self._work.deadline)
@@ -87,7 +87,7 @@ class _Departure:
                 owners |= {owner: None for ordinal in held for owner, _ in _owners(stored.record, ordinal)}
         return tuple([owner for owner in owners if owner != self._pod])
 
-    def _exists(self, owner: Pod) -> bool:
+    def _exists(self, owner: OwnerPod) -> bool:
         """Whether the API server has the pod. An owner that names none may be anything."""
         look = self._cluster.pod
         return not owner.name or if_there(lambda: look(owner.namespace, owner.name, self._work.deadline)) is not None
@@ -141,7 +141,7 @@ class _Departure:
             return LEAVE if block == collected else block
         return settled(block, block.release(unowned, now, self._cooldown))
 
-    def _without(self, found: Block, gone: frozenset[Pod]) -> Block:
+    def _without(self, found: Block, gone: frozenset[OwnerPod]) -> Block:
         """The block once those pods own none of the machine's addresses. It counts as a write, as in the original."""
         block = found
         for ordinal in found.held_by(self._handle):
@@ -154,11 +154,13 @@ class _Departure:
 _ACTIVE, _ALTERNATE = "active", "alternate"
 
 
-def _owners(block: Block, ordinal: int) -> list[tuple[Pod, str]]:
+def _owners(block: Block, ordinal: int) -> list[tuple[OwnerPod, str]]:
     """Who owns an allocated address, and in which slot."""
     holder = block.holder(ordinal)
     slots = {_ACTIVE: holder.secondary, _ALTERNATE: holder.alternate} if holder else {}
-    return [(Pod(owner.get("namespace", ""), owner.get("pod", "")), slot) for slot, owner in slots.items() if owner]
+    return [
+        (OwnerPod(owner.get("namespace", ""), owner.get("pod", "")), slot) for slot, owner in slots.items() if owner
+    ]
 
 
 def _delete_if_bare(handle: Handle | None) -> Delete | Leave:

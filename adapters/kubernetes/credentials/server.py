@@ -23,7 +23,7 @@ _USED_IN_HOSTS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ
 _HEX = frozenset("0123456789abcdefABCDEF")
 
 
-class BadUrl(ValueError):
+class BadServerUrl(ValueError):
     """A URL by which no server or proxy can be reached. The text does not show it."""
 
 
@@ -89,15 +89,15 @@ def parse_server(text: str, *, scheme: str = "") -> Server:
     if not separator:
         meant, rest = scheme, text.strip()
     if meant.lower() not in PORTS:
-        raise BadUrl("it must begin with https:// or http://")
+        raise BadServerUrl("it must begin with https:// or http://")
     rest = rest.partition("#")[0].partition("?")[0]
     place, slash, path = rest.partition("/")
     user, _, authority = place.rpartition("@")
     host, port = _split_port(authority)
     if not host or not _USED_IN_HOSTS.issuperset(host):
-        raise BadUrl("it has no host name or address")
+        raise BadServerUrl("it has no host name or address")
     if port and not (port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) < 65536):
-        raise BadUrl("its port is not a number from 1 to 65535")
+        raise BadServerUrl("its port is not a number from 1 to 65535")
     default = PORTS[meant.lower()]
     return Server(meant.lower(), host, int(port or default), _escaped(slash + path).rstrip("/"), unescaped(user))
 
@@ -106,7 +106,7 @@ def _split_port(authority: str) -> tuple[str, str]:
     if authority.startswith("["):
         host, bracket, tail = authority[1:].partition("]")
         if not bracket or not _stands_in_brackets(host) or (tail and not tail.startswith(":")):
-            raise BadUrl("the brackets of its address are wrong")
+            raise BadServerUrl("the brackets of its address are wrong")
         return host.replace("%25", "%"), tail[1:]
     host, _, port = authority.partition(":")
     return host, port

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from adapters.linux.errno_text import reason
-from adapters.linux.process.child import Command, run
+from adapters.linux.process.child import ChildCommand, run
 from ports.errors import Refused
 
 TYPE_CHECKING = False
@@ -48,7 +48,7 @@ class Tools:
         path = self.find(name)
         if not path:
             raise Refused(f'executable file "{name}" not found in {self._path}')
-        command = Command(
+        command = ChildCommand(
             path=path,
             environment={"PATH": self._path, "LC_ALL": "C"},
             stdin=given.encode("utf-8", "surrogateescape"),

@@ -16,8 +16,8 @@ from adapters.linux.netlink.messages import (
     NLM_F_DUMP,
     NLM_F_DUMP_INTR,
     NLM_F_MULTI,
-    Answer,
-    Request,
+    NetlinkAnswer,
+    NetlinkRequest,
     answers,
     envelope,
     verdict,
@@ -55,7 +55,7 @@ class LeanNetlink(Netlink):
         answer = self._look_up(rtnetlink.get_link(index=index))
         return None if answer is None else rtnetlink.read_link(answer.body)
 
-    def _look_up(self, request: Request) -> Answer | None:
+    def _look_up(self, request: NetlinkRequest) -> NetlinkAnswer | None:
         """The one answer about a device, or None if there is no such device."""
         try:
             return self._only(request)
@@ -64,7 +64,7 @@ class LeanNetlink(Netlink):
                 return None
             raise
 
-    def _only(self, request: Request) -> Answer:
+    def _only(self, request: NetlinkRequest) -> NetlinkAnswer:
         found = self._asked_again(request)
         if len(found) != 1:
             raise KernelError(EINVAL, f"the kernel gave {len(found)} answers to a question that has one")
@@ -110,14 +110,14 @@ class LeanNetlink(Netlink):
     def close(self) -> None:
         self._socket.close()
 
-    def _encoded(self, request: Callable[..., Request], *arguments: object, **named: object) -> Request:
+    def _encoded(self, request: Callable[..., NetlinkRequest], *arguments: object, **named: object) -> NetlinkRequest:
         """What cannot be written as a message is an invalid argument, as the kernel would say."""
         try:
             return request(*arguments, **named)
         except (ValueError, OverflowError) as error:
             raise KernelError(EINVAL) from error
 
-    def _dump(self, request: Request) -> list[Answer]:
+    def _dump(self, request: NetlinkRequest) -> list[NetlinkAnswer]:
         """What does not exist has nothing to list."""
         try:
             return self._asked_again(request)
@@ -126,7 +126,7 @@ class LeanNetlink(Netlink):
                 return []
             raise
 
-    def _asked_again(self, request: Request) -> list[Answer]:
+    def _asked_again(self, request: NetlinkRequest) -> list[NetlinkAnswer]:
         """A question that changes nothing: again if what it lists has changed meanwhile, or an answer was lost."""
         for _ in range(_TRIES - 1):
             try:
@@ -136,7 +136,7 @@ class LeanNetlink(Netlink):
                     raise
         return self._ask(request)
 
-    def _ask(self, request: Request) -> list[Answer]:
+    def _ask(self, request: NetlinkRequest) -> list[NetlinkAnswer]:
         """What the kernel answered before its verdict, which is an error if it is not a success."""
         self._sequence += 1
         try:
@@ -145,9 +145,9 @@ class LeanNetlink(Netlink):
         except OSError as error:
             raise Unanswered(error.errno or EINVAL) from error
 
-    def _collect(self, sequence: int, *, is_dump: bool) -> list[Answer]:
+    def _collect(self, sequence: int, *, is_dump: bool) -> list[NetlinkAnswer]:
         """A single answer ends the conversation as a verdict does; those of a dump go on until its verdict."""
-        found: list[Answer] = []
+        found: list[NetlinkAnswer] = []
         torn = False
         while True:
             datagram = self._received(is_dump=is_dump)

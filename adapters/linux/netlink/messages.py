@@ -31,7 +31,7 @@ NLMSG_HDRLEN, NLA_HDRLEN, _ERRNO = 16, 4, 4  # bytes: nlmsghdr, nlattr, the errn
 _ERROR_NUMBERS = range(4096)  # MAX_ERRNO
 
 
-class Request(Value):
+class NetlinkRequest(Value):
     """What is asked: a message without its number. `flags` are those beside NLM_F_REQUEST."""
 
     kind: int
@@ -39,7 +39,7 @@ class Request(Value):
     body: bytes
 
 
-class Answer(Value):
+class NetlinkAnswer(Value):
     """An nlmsghdr from the kernel and what follows it. `sequence` is the number of the request that it answers."""
 
     kind: int
@@ -104,14 +104,14 @@ def all_attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
         at += (length + 3) & ~3
 
 
-def envelope(request: Request, sequence: int) -> bytes:
+def envelope(request: NetlinkRequest, sequence: int) -> bytes:
     """The message as it is sent, an nlmsghdr before it, padded so that another can follow in the same datagram."""
     length = NLMSG_HDRLEN + len(request.body)
     flags = u16(request.flags | NLM_F_REQUEST)
     return u32(length) + u16(request.kind) + flags + u32(sequence) + bytes(4) + request.body + bytes(-length & 3)
 
 
-def answers(datagram: bytes) -> Iterator[Answer]:
+def answers(datagram: bytes) -> Iterator[NetlinkAnswer]:
     """The messages of one datagram, in order."""
     at, end = 0, len(datagram)
     while at + NLMSG_HDRLEN <= end:
@@ -120,11 +120,11 @@ def answers(datagram: bytes) -> Iterator[Answer]:
             return
         shorts = memoryview(datagram[at : at + NLMSG_HDRLEN]).cast("H")
         sequence = number_in(datagram[at + 8 : at + 12])
-        yield Answer(shorts[2], shorts[3], sequence, datagram[at + NLMSG_HDRLEN : at + length])
+        yield NetlinkAnswer(shorts[2], shorts[3], sequence, datagram[at + NLMSG_HDRLEN : at + length])
         at += (length + 3) & ~3
 
 
-def verdict(answer: Answer) -> Verdict | None:
+def verdict(answer: NetlinkAnswer) -> Verdict | None:
     """None for an answer that is no end. The error number is negative on the wire.
 
     A dump that ends well may carry no number at all. An error quotes the request, its header at least, before it
@@ -141,7 +141,7 @@ def verdict(answer: Answer) -> Verdict | None:
     return Verdict(errno, text_in(explanation))
 
 
-def _explanation_at(answer: Answer) -> int:
+def _explanation_at(answer: NetlinkAnswer) -> int:
     if answer.kind == NLMSG_DONE:
         return _ERRNO
     quoted = NLMSG_HDRLEN

@@ -14,7 +14,7 @@ from adapters.linux.netlink.messages import (
     CREATE_ONLY,
     NLM_F_ACK,
     NLM_F_DUMP,
-    Request,
+    NetlinkRequest,
     attribute,
     attributes,
     number_in,
@@ -60,13 +60,15 @@ def link_header(index: int = 0, flags: int = 0, change: int = 0, family: int = 0
     return bytes([family, 0, 0, 0]) + u32(index) + u32(flags) + u32(change)
 
 
-def get_link(name: str | None = None, index: int = 0) -> Request:
+def get_link(name: str | None = None, index: int = 0) -> NetlinkRequest:
     """By name, or else by index. The answer is one `read_link`."""
     which = b"" if name is None else text_attribute(IFLA_IFNAME, name)
-    return Request(RTM_GETLINK, 0, link_header(index) + which + attribute(IFLA_EXT_MASK, u32(RTEXT_FILTER_SKIP_STATS)))
+    return NetlinkRequest(
+        RTM_GETLINK, 0, link_header(index) + which + attribute(IFLA_EXT_MASK, u32(RTEXT_FILTER_SKIP_STATS))
+    )
 
 
-def new_pair(pair: PairRequest) -> Request:
+def new_pair(pair: PairRequest) -> NetlinkRequest:
     """The peer is born inside its namespace. Only veth has a queue length, and queues at its peer too."""
     own, peer = text_attribute(IFLA_IFNAME, pair.name), text_attribute(IFLA_IFNAME, pair.peer_name)
     peer += attribute(IFLA_NET_NS_FD, u32(pair.peer_namespace))
@@ -86,7 +88,9 @@ def new_pair(pair: PairRequest) -> Request:
         if pair.tx_queue_length is not None:
             own += attribute(IFLA_TXQLEN, u32(pair.tx_queue_length))
     information = text_attribute(IFLA_INFO_KIND, pair.kind) + attribute(IFLA_INFO_DATA, data)
-    return Request(RTM_NEWLINK, NLM_F_ACK | CREATE_ONLY, link_header() + own + attribute(IFLA_LINKINFO, information))
+    return NetlinkRequest(
+        RTM_NEWLINK, NLM_F_ACK | CREATE_ONLY, link_header() + own + attribute(IFLA_LINKINFO, information)
+    )
 
 
 def _netkit_without_rules() -> bytes:
@@ -96,53 +100,55 @@ def _netkit_without_rules() -> bytes:
     return b"".join([attribute(kind, u32(0)) for kind in (*policies, *rest)])
 
 
-def set_up(index: int, *, up: bool) -> Request:
-    return Request(RTM_SETLINK, NLM_F_ACK, link_header(index, IFF_UP if up else 0, IFF_UP))
+def set_up(index: int, *, up: bool) -> NetlinkRequest:
+    return NetlinkRequest(RTM_SETLINK, NLM_F_ACK, link_header(index, IFF_UP if up else 0, IFF_UP))
 
 
-def set_mac(index: int, mac: str) -> Request:
+def set_mac(index: int, mac: str) -> NetlinkRequest:
     """ValueError for what is no Ethernet address."""
-    return Request(RTM_SETLINK, NLM_F_ACK, link_header(index) + attribute(IFLA_ADDRESS, _mac_bytes(mac)))
+    return NetlinkRequest(RTM_SETLINK, NLM_F_ACK, link_header(index) + attribute(IFLA_ADDRESS, _mac_bytes(mac)))
 
 
-def delete_link(index: int) -> Request:
-    return Request(RTM_DELLINK, NLM_F_ACK, link_header(index))
+def delete_link(index: int) -> NetlinkRequest:
+    return NetlinkRequest(RTM_DELLINK, NLM_F_ACK, link_header(index))
 
 
-def new_address(index: int, address: Cidr) -> Request:
+def new_address(index: int, address: Cidr) -> NetlinkRequest:
     data = address_bytes(address.address)
     header = bytes([FAMILIES[address.version], address.length, 0, 0]) + u32(index)
     body = header + attribute(IFA_LOCAL, data) + attribute(IFA_ADDRESS, data)
-    return Request(RTM_NEWADDR, NLM_F_ACK | CREATE_ONLY, body)
+    return NetlinkRequest(RTM_NEWADDR, NLM_F_ACK | CREATE_ONLY, body)
 
 
-def get_addresses(index: int, version: int) -> Request:
+def get_addresses(index: int, version: int) -> NetlinkRequest:
     """A dump of `read_address`. Kernels before 4.20 list those of all devices."""
-    return Request(RTM_GETADDR, NLM_F_DUMP, bytes([FAMILIES[version], 0, 0, 0]) + u32(index))
+    return NetlinkRequest(RTM_GETADDR, NLM_F_DUMP, bytes([FAMILIES[version], 0, 0, 0]) + u32(index))
 
 
-def new_route(index: int, destination: Cidr, gateway: Address | None, scope: str) -> Request:
+def new_route(index: int, destination: Cidr, gateway: Address | None, scope: str) -> NetlinkRequest:
     family, length = FAMILIES[destination.version], destination.length
     header = bytes([family, length, 0, 0, RT_TABLE_MAIN, RTPROT_BOOT, SCOPES[scope], RTN_UNICAST]) + u32(0)
     body = header + (attribute(RTA_DST, address_bytes(destination.address)) if length else b"")
     if gateway is not None:
         body += attribute(RTA_GATEWAY, address_bytes(gateway))
-    return Request(RTM_NEWROUTE, NLM_F_ACK | CREATE_ONLY, body + attribute(RTA_OIF, u32(index)))
+    return NetlinkRequest(RTM_NEWROUTE, NLM_F_ACK | CREATE_ONLY, body + attribute(RTA_OIF, u32(index)))
 
 
-def get_routes(version: int) -> Request:
+def get_routes(version: int) -> NetlinkRequest:
     """A dump of `read_route`. Kernels before 4.20 list all tables."""
-    return Request(RTM_GETROUTE, NLM_F_DUMP, bytes([FAMILIES[version], 0, 0, 0, RT_TABLE_MAIN, 0, 0, 0]) + u32(0))
+    return NetlinkRequest(
+        RTM_GETROUTE, NLM_F_DUMP, bytes([FAMILIES[version], 0, 0, 0, RT_TABLE_MAIN, 0, 0, 0]) + u32(0)
+    )
 
 
-def get_learned_routes() -> Request:
+def get_learned_routes() -> NetlinkRequest:
     """A dump of `read_learned_over`. Kernels before 4.20 list all IPv6 routes."""
-    return Request(RTM_GETROUTE, NLM_F_DUMP, bytes([FAMILIES[V6], 0, 0, 0, 0, RTPROT_RA, 0, 0]) + u32(0))
+    return NetlinkRequest(RTM_GETROUTE, NLM_F_DUMP, bytes([FAMILIES[V6], 0, 0, 0, 0, RTPROT_RA, 0, 0]) + u32(0))
 
 
-def get_namespace_id(descriptor: int) -> Request:
+def get_namespace_id(descriptor: int) -> NetlinkRequest:
     """The answer is one `read_namespace_id`."""
-    return Request(RTM_GETNSID, 0, bytes(RTGENMSG) + attribute(NETNSA_FD, u32(descriptor)))
+    return NetlinkRequest(RTM_GETNSID, 0, bytes(RTGENMSG) + attribute(NETNSA_FD, u32(descriptor)))
 
 
 def read_link(body: bytes) -> Link:

@@ -13,7 +13,7 @@ from adapters.linux.netlink.messages import (
     NLM_F_APPEND,
     NLM_F_CREATE,
     NLM_F_DUMP,
-    Request,
+    NetlinkRequest,
     all_attributes,
     attribute,
     attributes,
@@ -83,48 +83,50 @@ RTAX_MTU, RTAX_ADVMSS = 2, 8
 RT_TABLE_COMPAT = 252  # the number is in an attribute
 
 
-def get_links() -> Request:
+def get_links() -> NetlinkRequest:
     """A dump of `read_port`."""
-    return Request(RTM_GETLINK, NLM_F_DUMP, link_header() + attribute(IFLA_EXT_MASK, u32(RTEXT_FILTER_SKIP_STATS)))
+    return NetlinkRequest(
+        RTM_GETLINK, NLM_F_DUMP, link_header() + attribute(IFLA_EXT_MASK, u32(RTEXT_FILTER_SKIP_STATS))
+    )
 
 
-def new_bridge(name: str, mtu: int, *, filters_vlans: bool) -> Request:
+def new_bridge(name: str, mtu: int, *, filters_vlans: bool) -> NetlinkRequest:
     data = attribute(IFLA_INFO_DATA, attribute(IFLA_BR_VLAN_FILTERING, b"\1")) if filters_vlans else b""
     own = text_attribute(IFLA_IFNAME, name) + (attribute(IFLA_MTU, u32(mtu)) if mtu else b"")
     information = attribute(IFLA_LINKINFO, text_attribute(IFLA_INFO_KIND, "bridge") + data)
-    return Request(RTM_NEWLINK, NLM_F_ACK | CREATE_ONLY, link_header() + own + information)
+    return NetlinkRequest(RTM_NEWLINK, NLM_F_ACK | CREATE_ONLY, link_header() + own + information)
 
 
-def set_promiscuous(index: int) -> Request:
-    return Request(RTM_SETLINK, NLM_F_ACK, link_header(index, IFF_PROMISC, IFF_PROMISC))
+def set_promiscuous(index: int) -> NetlinkRequest:
+    return NetlinkRequest(RTM_SETLINK, NLM_F_ACK, link_header(index, IFF_PROMISC, IFF_PROMISC))
 
 
-def set_alias(index: int, alias: str) -> Request:
-    return Request(RTM_SETLINK, NLM_F_ACK, link_header(index) + attribute(IFLA_IFALIAS, alias.encode()))
+def set_alias(index: int, alias: str) -> NetlinkRequest:
+    return NetlinkRequest(RTM_SETLINK, NLM_F_ACK, link_header(index) + attribute(IFLA_IFALIAS, alias.encode()))
 
 
-def set_master(index: int, bridge: int) -> Request:
-    return Request(RTM_SETLINK, NLM_F_ACK, link_header(index) + attribute(IFLA_MASTER, u32(bridge)))
+def set_master(index: int, bridge: int) -> NetlinkRequest:
+    return NetlinkRequest(RTM_SETLINK, NLM_F_ACK, link_header(index) + attribute(IFLA_MASTER, u32(bridge)))
 
 
-def set_port(index: int, *, hairpin: bool, isolated: bool) -> Request:
+def set_port(index: int, *, hairpin: bool, isolated: bool) -> NetlinkRequest:
     settings = attribute(IFLA_BRPORT_MODE, bytes([hairpin])) + attribute(IFLA_BRPORT_ISOLATED, bytes([isolated]))
     body = link_header(index, family=AF_BRIDGE) + attribute(IFLA_PROTINFO | NLA_F_NESTED, settings)
-    return Request(RTM_SETLINK, NLM_F_ACK, body)
+    return NetlinkRequest(RTM_SETLINK, NLM_F_ACK, body)
 
 
-def get_vlans() -> Request:
+def get_vlans() -> NetlinkRequest:
     """A dump of `read_vlans`, of all ports."""
     body = link_header(family=AF_BRIDGE) + attribute(IFLA_EXT_MASK, u32(RTEXT_FILTER_BRVLAN))
-    return Request(RTM_GETLINK, NLM_F_DUMP, body)
+    return NetlinkRequest(RTM_GETLINK, NLM_F_DUMP, body)
 
 
-def add_vlans(index: int, vlans: list[PortVlan]) -> Request:
-    return Request(RTM_SETLINK, NLM_F_ACK, _vlans(index, vlans))
+def add_vlans(index: int, vlans: list[PortVlan]) -> NetlinkRequest:
+    return NetlinkRequest(RTM_SETLINK, NLM_F_ACK, _vlans(index, vlans))
 
 
-def remove_vlans(index: int, numbers: list[int]) -> Request:
-    return Request(RTM_DELLINK, NLM_F_ACK, _vlans(index, [PortVlan(number) for number in numbers]))
+def remove_vlans(index: int, numbers: list[int]) -> NetlinkRequest:
+    return NetlinkRequest(RTM_DELLINK, NLM_F_ACK, _vlans(index, [PortVlan(number) for number in numbers]))
 
 
 def _vlans(index: int, vlans: list[PortVlan]) -> bytes:
@@ -135,18 +137,18 @@ def _vlans(index: int, vlans: list[PortVlan]) -> bytes:
     return link_header(index, family=AF_BRIDGE) + attribute(IFLA_AF_SPEC, listed)
 
 
-def new_address(index: int, address: Cidr, *, settled: bool) -> Request:
+def new_address(index: int, address: Cidr, *, settled: bool) -> NetlinkRequest:
     """As `BridgeNetlink.assign_address` says."""
     flags, more = 0, b""
     if address.version == V6:
         flags = IFA_F_NODAD if settled else 0
     elif address.length <= _LEAST_WITH_BROADCAST:
         more = attribute(IFA_BROADCAST, address_bytes(Address(V4, address.network.end - 1)))
-    return Request(RTM_NEWADDR, NLM_F_ACK | CREATE_ONLY, _address(index, address, flags) + more)
+    return NetlinkRequest(RTM_NEWADDR, NLM_F_ACK | CREATE_ONLY, _address(index, address, flags) + more)
 
 
-def delete_address(index: int, address: Cidr) -> Request:
-    return Request(RTM_DELADDR, NLM_F_ACK, _address(index, address, 0))
+def delete_address(index: int, address: Cidr) -> NetlinkRequest:
+    return NetlinkRequest(RTM_DELADDR, NLM_F_ACK, _address(index, address, 0))
 
 
 def _address(index: int, address: Cidr, flags: int) -> bytes:
@@ -155,7 +157,7 @@ def _address(index: int, address: Cidr, flags: int) -> bytes:
     return header + attribute(IFA_LOCAL, data) + attribute(IFA_ADDRESS, data)
 
 
-def append_route(route: Route) -> Request:
+def append_route(route: Route) -> NetlinkRequest:
     destination, table = route.destination, route.table or RT_TABLE_MAIN
     narrow = table if table < 256 else RT_TABLE_COMPAT
     family, length = FAMILIES[destination.version], destination.length
@@ -169,12 +171,14 @@ def append_route(route: Route) -> Request:
         body += attribute(RTA_PRIORITY, u32(route.priority))
     metrics = ((RTAX_MTU, route.mtu), (RTAX_ADVMSS, route.advmss))
     wanted = b"".join([attribute(kind, u32(number)) for kind, number in metrics if number])
-    return Request(RTM_NEWROUTE, NLM_F_ACK | _CREATE_BESIDE, body + (attribute(RTA_METRICS, wanted) if wanted else b""))
+    return NetlinkRequest(
+        RTM_NEWROUTE, NLM_F_ACK | _CREATE_BESIDE, body + (attribute(RTA_METRICS, wanted) if wanted else b"")
+    )
 
 
-def get_all_routes(version: int) -> Request:
+def get_all_routes(version: int) -> NetlinkRequest:
     """A dump of `read_any_route`, of all tables."""
-    return Request(RTM_GETROUTE, NLM_F_DUMP, bytes([FAMILIES[version]]) + bytes(RTMSG - 1))
+    return NetlinkRequest(RTM_GETROUTE, NLM_F_DUMP, bytes([FAMILIES[version]]) + bytes(RTMSG - 1))
 
 
 def read_port(body: bytes) -> Link:

@@ -33,7 +33,7 @@ _TICK = 0.02  # seconds between looks at a child that nothing will wake us for
 _REAPING = 2.0  # seconds for a killed child to vanish; only a hung file system delays it
 
 
-class Command(Value):
+class ChildCommand(Value):
     """`arguments` are those after the program's own name. `waited_for` names it in `ports.errors.Expired`."""
 
     path: str
@@ -51,7 +51,7 @@ class Finished(Value):
     stderr: bytes
 
 
-def run(command: Command, deadline: Deadline, clock: Clock) -> Finished:
+def run(command: ChildCommand, deadline: Deadline, clock: Clock) -> Finished:
     """Start the program and wait for its end.
 
     OSError when it cannot be started, with the errno of `execve`; `Expired`; `Refused` for endless output.
@@ -79,7 +79,7 @@ def dies_with_us() -> bool:
 
 
 class _Child:
-    def __init__(self, command: Command, mask: set[int]) -> None:
+    def __init__(self, command: ChildCommand, mask: set[int]) -> None:
         """Called with termination signals blocked; `mask` is what the child gets."""
         self._command = command
         self._unsent = memoryview(command.stdin)
@@ -250,7 +250,7 @@ def _settle(mask: set[int], tie_to_parent: Callable[[], object] | None, parent: 
         os._exit(1)  # it died before the kernel knew of our wish
 
 
-def _become(command: Command, ends: tuple[int, int, int, int], settle: Callable[[], None]) -> None:
+def _become(command: ChildCommand, ends: tuple[int, int, int, int], settle: Callable[[], None]) -> None:
     """In the child: turn into the program, or tell the parent why not. Never returns."""
     failure = _EINVAL  # a NUL in path or environment raises ValueError
     try:

@@ -12,7 +12,7 @@ import os
 import sys
 
 from adapters.linux.errno_text import reason
-from adapters.linux.process.child import Command, Finished, dies_with_us, run
+from adapters.linux.process.child import ChildCommand, Finished, dies_with_us, run
 from adapters.linux.process.plugin_path import find_plugin
 from domain.cni.errors import (
     INCOMPATIBLE_VERSION,
@@ -93,7 +93,7 @@ class ExecutedIpamPlugin(IpamPlugin):
 
     def _run(self, verb: str, call: IpamCall, deadline: Deadline) -> Finished:
         type = call.netconf.ipam.type
-        command = Command(
+        command = ChildCommand(
             path=find_plugin(type, call.request.path),
             environment={**self._environment, **_variables(verb, call.request)},
             stdin=call.netconf_text.encode("utf-8", "surrogateescape"),
@@ -112,7 +112,7 @@ class ExecutedIpamPlugin(IpamPlugin):
         _pass_on(finished.stderr)
         return finished
 
-    def _run_when_free(self, command: Command, deadline: Deadline) -> Finished:
+    def _run_when_free(self, command: ChildCommand, deadline: Deadline) -> Finished:
         """An installer may be replacing the file at this moment: give it some seconds."""
         for left in reversed(range(_RUNS)):
             try:

@@ -21,7 +21,7 @@ from adapters.kubernetes.api import Api
 from adapters.kubernetes.datastore import KubernetesDatastore
 from adapters.linux.clock import SystemClock
 from adapters.memory.log import RecordingLog
-from domain.ipam.owner_update import Pod
+from domain.ipam.owner_update import OwnerPod
 from integration.plugin.host import Answer
 from integration.plugin.kernel import NUMBERS, Namespace
 from integration.plugin.kubernetes_store import KubernetesRecords, Served
@@ -184,7 +184,7 @@ class MachineHost(PodHost):
         clock = SystemClock()
         datastore = KubernetesDatastore(Api(self.served.transport, clock), clock, group=GROUPS[self.kind])
         work = Work(datastore, clock, RecordingLog(), clock.deadline(30))
-        promote_owner(work, handle(machine), Pod(SPACE, launcher.pod))
+        promote_owner(work, handle(machine), OwnerPod(SPACE, launcher.pod))
 
     # --- settings ----------------------------------------------------------------------------------------------------
 

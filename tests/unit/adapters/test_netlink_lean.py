@@ -12,7 +12,7 @@ from adapters.linux.netlink.bridge_lean import LeanBridgeNetlink
 from adapters.linux.netlink.messages import (
     NLMSG_DONE,
     NLMSG_ERROR,
-    Request,
+    NetlinkRequest,
     answers,
     attribute,
     envelope,
@@ -60,7 +60,7 @@ class Script:
 
 
 def message(kind: int, sequence: int, body: bytes = b"", flags: int = 0) -> bytes:
-    return envelope(Request(kind, flags, body), sequence)
+    return envelope(NetlinkRequest(kind, flags, body), sequence)
 
 
 def link(sequence: int, name: str, index: int = 7) -> bytes:

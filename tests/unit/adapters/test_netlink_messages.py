@@ -13,8 +13,8 @@ from adapters.linux.netlink.messages import (
     NLM_F_MULTI,
     NLMSG_DONE,
     NLMSG_ERROR,
-    Answer,
-    Request,
+    NetlinkAnswer,
+    NetlinkRequest,
     Verdict,
     all_attributes,
     answers,
@@ -74,14 +74,18 @@ def test_a_text_with_a_zero_in_it_is_refused():
 
 
 def test_a_request_is_laid_out_as_in_the_kernels_header():
-    assert envelope(Request(16, NLM_F_ACK, b"12345"), 7) == struct.pack("=IHHII5s3x", 21, 16, 5, 7, 0, b"12345")
+    assert envelope(NetlinkRequest(16, NLM_F_ACK, b"12345"), 7) == struct.pack("=IHHII5s3x", 21, 16, 5, 7, 0, b"12345")
 
 
-@given(st.lists(st.builds(Request, st.integers(0, 0xFFFF), st.integers(0, 0xFFFF), st.binary(max_size=40)), max_size=5))
+@given(
+    st.lists(
+        st.builds(NetlinkRequest, st.integers(0, 0xFFFF), st.integers(0, 0xFFFF), st.binary(max_size=40)), max_size=5
+    )
+)
 def test_messages_of_one_datagram_are_told_apart(requests):
     datagram = b"".join([envelope(request, number) for number, request in enumerate(requests)])
     assert list(answers(datagram)) == [
-        Answer(request.kind, request.flags | 1, number, request.body) for number, request in enumerate(requests)
+        NetlinkAnswer(request.kind, request.flags | 1, number, request.body) for number, request in enumerate(requests)
     ]
 
 
@@ -92,32 +96,34 @@ def test_any_datagram_is_read_as_far_as_it_has_messages(datagram):
 
 @pytest.mark.parametrize("length", [0, 15, 21])
 def test_a_message_longer_than_its_datagram_is_not_read(length):
-    good = envelope(Request(16, 0, b"body"), 1)
+    good = envelope(NetlinkRequest(16, 0, b"body"), 1)
     assert [answer.body for answer in answers(good + struct.pack("=IHHII4x", length, 16, 0, 1, 0))] == [b"body"]
 
 
-def _error(errno: int, request: bytes, explanation: str = "", *, capped: bool = False) -> Answer:
+def _error(errno: int, request: bytes, explanation: str = "", *, capped: bool = False) -> NetlinkAnswer:
     """As the kernel's netlink_ack() writes it."""
     quoted = request[:16] if capped or not errno else request
     flags = (0x100 if capped or not errno else 0) | (0x200 if explanation else 0)
     told = text_attribute(1, explanation) if explanation else b""
-    return Answer(NLMSG_ERROR, flags, 7, struct.pack("=i", -errno) + quoted + told)
+    return NetlinkAnswer(NLMSG_ERROR, flags, 7, struct.pack("=i", -errno) + quoted + told)
 
 
 @pytest.mark.parametrize("capped", [False, True])
 @pytest.mark.parametrize("explanation", ["", "Unknown device type"])
 @pytest.mark.parametrize("errno", [0, EOPNOTSUPP])
 def test_a_verdict_has_its_errno_and_the_kernels_explanation(errno, explanation, capped):
-    request = envelope(Request(16, NLM_F_ACK, text_attribute(3, "cali1")), 7)
+    request = envelope(NetlinkRequest(16, NLM_F_ACK, text_attribute(3, "cali1")), 7)
     assert verdict(_error(errno, request, explanation, capped=capped)) == Verdict(errno, explanation)
 
 
 def test_a_dump_ends_well_or_badly():
-    assert verdict(Answer(NLMSG_DONE, NLM_F_MULTI, 7, struct.pack("=i", 0))) == Verdict(0)
-    assert verdict(Answer(NLMSG_DONE, NLM_F_MULTI, 7, b"")) == Verdict(0)
-    ended = Answer(NLMSG_DONE, NLM_F_MULTI | 0x200, 7, struct.pack("=i", -ENOENT) + text_attribute(1, "No such table"))
+    assert verdict(NetlinkAnswer(NLMSG_DONE, NLM_F_MULTI, 7, struct.pack("=i", 0))) == Verdict(0)
+    assert verdict(NetlinkAnswer(NLMSG_DONE, NLM_F_MULTI, 7, b"")) == Verdict(0)
+    ended = NetlinkAnswer(
+        NLMSG_DONE, NLM_F_MULTI | 0x200, 7, struct.pack("=i", -ENOENT) + text_attribute(1, "No such table")
+    )
     assert verdict(ended) == Verdict(ENOENT, "No such table")
 
 
 def test_an_answer_is_no_verdict():
-    assert verdict(Answer(16, NLM_F_MULTI, 7, b"anything")) is None
+    assert verdict(NetlinkAnswer(16, NLM_F_MULTI, 7, b"anything")) is None

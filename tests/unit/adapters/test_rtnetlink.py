@@ -11,7 +11,7 @@ from pyroute2.netlink.rtnl.nsidmsg import nsidmsg
 from pyroute2.netlink.rtnl.rtmsg import rtmsg
 
 from adapters.linux.netlink import rtnetlink
-from adapters.linux.netlink.messages import Request, attributes
+from adapters.linux.netlink.messages import NetlinkRequest, attributes
 from adapters.linux.netlink.on_pyroute2 import pair_fields
 from adapters.linux.netlink.seam import SCOPES, KernelRoute, PairRequest
 from domain.ipam.address import BITS, Address, Cidr
@@ -45,7 +45,7 @@ def written_by_the_library(pair: PairRequest):
     names = {"ifname": "IFLA_IFNAME", "mtu": "IFLA_MTU", "address": "IFLA_ADDRESS", "txqlen": "IFLA_TXQLEN"}
     names |= {"num_tx_queues": "IFLA_NUM_TX_QUEUES", "num_rx_queues": "IFLA_NUM_RX_QUEUES"}
     body = encoded(ifinfmsg, attrs=[(names.get(name, name), value) for name, value in fields.items()])
-    return decoded(ifinfmsg, Request(16, 0, body))
+    return decoded(ifinfmsg, NetlinkRequest(16, 0, body))
 
 
 PAIRS = st.builds(

@@ -13,7 +13,7 @@ from domain.resource import Metadata
 from domain.workload.names import InvalidField
 from ports.datastore import ClusterInformationKey, IPPoolKey, IPPools, NodeKey
 from ports.errors import AlreadyExists, Refused
-from usecases.initialise_cluster import Outcome, Wish, initialise_cluster
+from usecases.initialise_cluster import Initialised, Wish, initialise_cluster
 
 CLOCK = MemoryClock()
 DEADLINE = CLOCK.deadline(60)
@@ -37,11 +37,11 @@ def pools_of(datastore):
 def test_an_empty_datastore_gets_cluster_information_node_and_pools(datastore):
     outcomes = init(datastore, V4, V6, "10.245.0.0/16")
     assert outcomes == (
-        Outcome("ClusterInformation", "default", True, "datastore ready"),
-        Outcome("Node", "node-a", True),
-        Outcome("IPPool", "default-ipv4-ippool", True, f"{V4}, blocks of /26"),
-        Outcome("IPPool", "default-ipv6-ippool", True, f"{V6}, blocks of /122"),
-        Outcome("IPPool", "ippool-10-245-0-0-16", True, "10.245.0.0/16, blocks of /26"),
+        Initialised("ClusterInformation", "default", True, "datastore ready"),
+        Initialised("Node", "node-a", True),
+        Initialised("IPPool", "default-ipv4-ippool", True, f"{V4}, blocks of /26"),
+        Initialised("IPPool", "default-ipv6-ippool", True, f"{V6}, blocks of /122"),
+        Initialised("IPPool", "ippool-10-245-0-0-16", True, "10.245.0.0/16, blocks of /26"),
     )
     information = datastore.get(ClusterInformationKey("default"), DEADLINE).record
     assert (information.cluster_guid, information.datastore_ready) == (GUID, True)
@@ -72,7 +72,7 @@ def test_a_new_pool_and_a_new_node_are_added_to_what_exists(datastore):
 def test_a_pool_of_the_same_range_counts_whatever_its_name(datastore):
     pool = Pool(Metadata("mine"), V4, block_size=28)
     datastore.create(IPPoolKey("mine"), pool, DEADLINE)
-    assert init(datastore, V4)[2] == Outcome("IPPool", "mine", False, f"{V4}, blocks of /28")
+    assert init(datastore, V4)[2] == Initialised("IPPool", "mine", False, f"{V4}, blocks of /28")
 
 
 def test_block_sizes_are_per_ip_version(datastore):
