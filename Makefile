@@ -49,7 +49,7 @@ all: build unit  ## build, then run the unit tests (this is plain `make`)
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | \
-	  awk -F'\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+	  awk -F'\t' '{ printf "  make %-14s %s\n", $$1, $$2 }'
 
 demo: build  ## network two containers, ping, break a route, clean up (root)
 	@packaging/bootstrap.sh tools "make demo"

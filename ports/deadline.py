@@ -1,4 +1,4 @@
-"""One point in time by which a call must have answered; every port verb takes it.
+"""One point in time by which a call must have answered; every port verb that may wait takes it.
 
 Invariant: a deadline never moves. Parts of a call that have their own budget get their own deadline (`sooner`).
 """

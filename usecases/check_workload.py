@@ -15,6 +15,7 @@ from domain.value import Value
 from domain.workload.attachment import DEFAULT_ROUTES
 from domain.workload.host_local import HOST_LOCAL, pod_routes, text_for_release
 from domain.workload.identity import KUBERNETES, identify
+from domain.workload.plan import GATEWAY_V4
 from ports.dataplane import Seen
 from ports.errors import Refused
 from ports.ipam_plugin import IpamCall
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 PROXY = {V4: "proxy_arp", V6: "proxy_ndp"}
 LINK_LOCAL = Cidr.parse("fe80::/10")
-GATEWAY_ROUTE = Cidr.parse("169.254.1.1/32")
+GATEWAY_ROUTE = GATEWAY_V4.host_cidr
 
 
 def check_workload(call: Call, runtime: Runtime) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_kind(parser)
-    parser.add_argument("names", metavar="NAME", nargs="*", help="show these only")
+    parser.add_argument("names", metavar="NAME", nargs="*", default=[], help="show these only")
     parser.add_argument("-o", "--output", choices=("json", "yaml", "wide"), help="as manifests, or with more columns")
     add_namespace(parser)
     parser.add_argument("-A", "--all-namespaces", action="store_true", help="of every namespace")

@@ -62,6 +62,8 @@ class LinuxWorld(World):
         name = self.new_name()
         self._namespaces.append(f"/var/run/netns/{name}")
         subprocess.run(["ip", "netns", "add", name], check=True)
+        # It takes IPv4 forwarding from the machine, which may forward or may have begun to meanwhile.
+        self.inside(self._namespaces[-1], "sh", "-c", "echo 0 > /proc/sys/net/ipv4/ip_forward")
         return self._namespaces[-1]
 
     def make_file(self) -> str:

@@ -60,7 +60,7 @@ def test_a_link_local_gateway(rig: Rig) -> None:
     for _ in range(2):
         container = rig.container()
         result = rig.add(container, **conf)
-        container.space.run("ping", "-c", "1", "-W", "2", "fe80::1%eth0")
+        container.space.run("ping", "-c", "3", "-i", "0.3", "-W", "2", "fe80::1%eth0")
         rig.check(container, result, **conf).silent()
     assert "fe80::1/64" in rig.net.addresses("mycni0", scope="link")
     assert len(rig.net.addresses("mycni0", scope="link")) == 2

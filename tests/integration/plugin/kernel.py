@@ -39,7 +39,9 @@ class Namespace:
         self.path = f"/var/run/netns/{self.name}"
         undo.callback(self.remove)
         succeed("ip", "netns", "add", self.name)
-        succeed("ip", "-n", self.name, "link", "set", "lo", "up")
+        # A new namespace takes IPv4 forwarding from the machine, which may forward or may have begun to meanwhile.
+        settings = "ip link set lo up && echo 0 > /proc/sys/net/ipv4/ip_forward"
+        succeed("ip", "netns", "exec", self.name, "sh", "-c", settings)
 
     def remove(self) -> None:
         subprocess.run(["ip", "netns", "del", self.name], check=False, capture_output=True)
