@@ -83,7 +83,7 @@ class Reader:
     def _head(self) -> tuple[int, str, dict[str, str]]:
         lines = self._until(b"\r\n\r\n", _LONGEST_HEAD).decode("latin-1").split("\r\n")
         version, _, rest = lines[0].partition(" ")
-        status = rest[:3]
+        status = rest.partition(" ")[0]  # three digits; what follows is for people
         if version not in ("HTTP/1.1", "HTTP/1.0") or not (status.isascii() and status.isdigit() and len(status) == 3):
             raise Garbled("what answers there does not speak HTTP")
         if len(lines) > _MOST_HEADERS:

@@ -91,6 +91,7 @@ def test_some_answers_have_no_body_whatever_they_say():
 @pytest.mark.parametrize(
     ("octets", "said"),
     [
+        (b"HTTP/1.1 0999 OK\r\n\r\n", "does not speak HTTP"),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "does not speak HTTP"),
         (b"\x15\x03\x01\x00\x02\x02\x16", "does not speak HTTP"),
         (b"HTTP/2 200\r\n\r\n", "does not speak HTTP"),
