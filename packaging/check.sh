@@ -16,6 +16,12 @@ not_run=
 # Of `make fuzz`, for each of its targets: little, and the same each time; longer runs by hand look for what is new.
 export MINUTES=${MINUTES:-0.008} FUZZ_ARGS=${FUZZ_ARGS:---jobs=2 --seed=1}
 
+complaints() { # log: pytest's list of what failed, at most 40 lines; without one, how the log ends
+    local list
+    list=$(sed -n '/^=* short test summary info =*$/,$p' "$1" | grep -av -e '^SKIPPED' -e '^=' -e '^make' | head -n 40)
+    if [ -n "$list" ]; then printf '%s\n' "$list"; else tail -n 12 "$1"; fi
+}
+
 stage() { # target
     local started=$SECONDS verdict=passed closing
     printf '\n===== make %s =====\n' "$1"
@@ -24,6 +30,8 @@ stage() { # target
     closing=$(grep -aE '^=+ .*(passed|failed|error|no tests ran).* in [0-9.]+s' "$logs/$1.log" | tail -n 1)
     summary+=("$(printf '%-13s %s in %d s' "$1" "$verdict" $((SECONDS - started)))")
     [ -z "$closing" ] || summary+=("  $closing")
+    # Whoever reads only the end has to know which test it was, and in what words it failed.
+    [ "$verdict" = passed ] || while IFS= read -r line; do summary+=("  ${line:0:600}"); done < <(complaints "$logs/$1.log")
 }
 
 stage build
