@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from domain.ipam.address import Cidr
     from domain.linux.link import Link, Route
     from domain.linux.steps import Step
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
     from ports.log import Log
 
 _STATUS, _CAPABILITIES, _NET_ADMIN = "/proc/thread-self/status", "CapEff:", 12

@@ -8,7 +8,7 @@ from ports.errors import BadConfiguration
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.workload.pod import Namespace, Pod, VirtualMachineObject
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
 
 
 class AbsentCluster(Cluster):

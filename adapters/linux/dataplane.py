@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from adapters.linux.netlink.seam import Netlink
     from adapters.linux.netlink.transports import NetlinkLoader
     from domain.workload.attachment import Attachment
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
     from ports.log import Log
 
 

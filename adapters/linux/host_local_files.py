@@ -25,8 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
 
 _LOCK, _LAST = "lock", "last_reserved_ip."
 _REMOVE = "remove it, then it is made anew"

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from adapters.linux.kernel import Kernel
     from domain.linux.steps import Action, Step
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
     from ports.log import Log
 
 

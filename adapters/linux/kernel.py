@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from domain.ipam.address import Address
     from domain.linux.link import Link
     from domain.linux.steps import CreatePair, Device
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
     from ports.log import Log
 
 

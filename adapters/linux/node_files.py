@@ -12,8 +12,7 @@ from errno import ENAMETOOLONG
 
 from adapters.linux.directory import make_directory
 from adapters.linux.errno_text import reason
-from adapters.linux.host_routes import host_routes, interface_of
-from adapters.linux.own_addresses import own_addresses
+from adapters.linux.own_addresses import host_routes, interface_of, own_addresses
 from ports.errors import Refused, Unavailable
 from ports.node import MissingFile, ThisNode
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from domain.cni.gate_url import GateUrl
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
 
 _MOST_REDIRECTS = 10
 _REDIRECTS = (301, 302, 303, 307, 308)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from adapters.linux.filter.tools import Tools
     from domain.ipam.address import Cidr
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
 
 _TOOLS = {V4: "iptables", V6: "ip6tables"}
 _MULTICAST = {V4: "224.0.0.0/4", V6: "ff00::/8"}

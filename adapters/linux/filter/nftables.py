@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from adapters.linux.filter.tools import Tools
     from domain.bridge.conf import AttachmentId
     from domain.ipam.address import Cidr
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
     from ports.firewall import RuleOwner
 
 _NFT = "nft"

@@ -21,8 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
 
 LARGEST_OUTPUT = 16 << 20
 _TERMINATION = (_signal.SIGHUP, _signal.SIGINT, _signal.SIGTERM)

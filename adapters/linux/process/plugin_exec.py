@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
     from domain.cni.request import Request
     from domain.cni.result import Result
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
     from ports.ipam_plugin import IpamCall
     from ports.log import Log
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from adapters.linux.host_routes import host_routes, interface_of
 from adapters.linux.namespaces import Inside, open_namespace
+from adapters.linux.own_addresses import host_routes, interface_of
 from domain.ipam.address import Address
 from worlds.linux_world import LinuxWorld
 
