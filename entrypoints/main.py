@@ -1,4 +1,10 @@
-"""Where every executable of the product starts: find out which program this is, and be it."""
+"""Where every executable of the product starts: find out which program this is, and be it.
+
+One executable is installed under several names, so a runtime that asks for `calico-ipam` and an operator who types
+`calico version` start the same file.
+
+Invariant: the name that the process was started under, CNI_COMMAND and the first argument decide, and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +12,57 @@ import gc
 import os
 import sys
 
-from entrypoints import programs
+from domain.value import Value
 from entrypoints.stdio import open_missing_descriptors, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+NETWORK = "network plugin"
+IPAM = "IPAM plugin"
+BRIDGE = "bridge plugin"
+COMMANDS = "sub-commands"
+OPERATOR = "operator command"
+UNKNOWN = "unknown"
 
+_SUB_COMMANDS = ("component", "ctl", "health", "version", "help")  # even when CNI_COMMAND is set
+_PROGRAMS = {
+    "calico-ipam": IPAM,
+    "calico-ipam.exe": IPAM,
+    "calicoctl": COMMANDS,
+    "uds": COMMANDS,
+    "tortie": OPERATOR,
+    "my-custom-cni": BRIDGE,
+    "bridge": BRIDGE,
+}
+_INSERTED = {"calicoctl": ("ctl",), "uds": ("component", "flexvol")}
 _NO_MEMORY = b'{"code": 999, "msg": "out of memory"}'
+
+
+class Choice(Value):
+    """`arguments` are what the program gets after its own name; `name` is that name, for texts."""
+
+    program: str
+    name: str
+    arguments: tuple[str, ...]
+
+
+def choose(argv: Sequence[str], cni_command: str) -> Choice:
+    """`argv` as the process got it, the path of the executable first."""
+    path = argv[0] if argv else ""
+    name = path.replace("\\", "/").rpartition("/")[2]
+    arguments = tuple(argv[1:])
+    if name in ("calico", "calico.exe"):
+        return Choice(_calico(arguments, cni_command), name, arguments)
+    return Choice(_PROGRAMS.get(name, UNKNOWN), name, (*_INSERTED.get(name, ()), *arguments))
+
+
+def _calico(arguments: tuple[str, ...], cni_command: str) -> str:
+    first = arguments[0] if arguments else ""
+    if cni_command:
+        return COMMANDS if first in _SUB_COMMANDS else NETWORK
+    return NETWORK if first.startswith("-") else COMMANDS
 
 
 def main() -> int:
@@ -28,26 +76,26 @@ def main() -> int:
 
 def _main() -> int:
     open_missing_descriptors()
-    choice = programs.choose(sys.argv, os.environ.get("CNI_COMMAND", ""))
-    if choice.program in (programs.NETWORK, programs.IPAM):
+    choice = choose(sys.argv, os.environ.get("CNI_COMMAND", ""))
+    if choice.program in (NETWORK, IPAM):
         gc.disable()  # a call is over before looking for cycles pays: two milliseconds of forty
-    if choice.program == programs.NETWORK:
+    if choice.program == NETWORK:
         from entrypoints import calico
 
         return calico.main(choice.arguments, os.environ)
-    if choice.program == programs.IPAM:
+    if choice.program == IPAM:
         from entrypoints import calico_ipam
 
         return calico_ipam.main(choice.arguments, os.environ)
-    if choice.program == programs.COMMANDS:
+    if choice.program == COMMANDS:
         from entrypoints import sub_commands
 
         return sub_commands.run(choice.arguments, os.environ)
-    if choice.program == programs.OPERATOR:
+    if choice.program == OPERATOR:
         from entrypoints.tortie.guard import guarded
 
         return guarded(lambda: _operate(choice.arguments))
-    if choice.program == programs.BRIDGE:
+    if choice.program == BRIDGE:
         from entrypoints import bridge
 
         return bridge.main(choice.name, choice.arguments, os.environ)

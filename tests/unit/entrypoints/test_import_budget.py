@@ -135,12 +135,12 @@ def test_version_loads_what_reads_a_request_and_nothing_else(name: str, own: str
     assert json.loads(answer)["cniVersion"] == "1.1.0"
     assert foreign(loaded) <= ALWAYS | MACHINE
     assert {module for module in loaded if module.partition(".")[0] in OWN and "." in module} <= {
-        *("entrypoints.main", "entrypoints.programs", f"entrypoints.{own}", "entrypoints.skel", "entrypoints.flags"),
+        *("entrypoints.main", f"entrypoints.{own}", "entrypoints.skel", "entrypoints.flags"),
         *("entrypoints.logs", "entrypoints.log_file", "entrypoints.termination", "entrypoints.version"),
         *("entrypoints.stdio", "adapters", "adapters.linux", "adapters.linux.spare_memory"),
         *("domain.value", "domain.json_text", "domain.moment", "domain.resource", "domain.ipam", "domain.ipam.address"),
         *("domain.cni", "domain.cni.errors", "domain.cni.request", "domain.cni.versions", "domain.cni.json_fields"),
-        *("domain.cni.go_quote", "domain.ipam.gotext", "ports.log", "ports.errors"),
+        *("domain.cni.go_quote", "ports.log", "ports.errors"),
     }
 
 

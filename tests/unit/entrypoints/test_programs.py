@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from entrypoints.programs import BRIDGE, COMMANDS, IPAM, NETWORK, OPERATOR, UNKNOWN, choose
+from entrypoints.main import BRIDGE, COMMANDS, IPAM, NETWORK, OPERATOR, UNKNOWN, choose
 
 
 @pytest.mark.parametrize(
