@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from domain.cni.request import CniArgs, Request
     from domain.json_text import Json
     from entrypoints.skel import Opener
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
     from ports.log import Log
     from ports.runtime import Runtime
     from usecases.calls.call import Call

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from domain.cni.request import CniArgs, Request
     from domain.json_text import Json
     from entrypoints.logs import CallLog
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
     from ports.log import Log
     from ports.runtime import Ports
     from usecases.calls.call import PluginCall

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from domain.ipam.address import Address
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
 
 
 class AddressFile(Value):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from domain.ipam.address import Cidr
     from domain.linux.link import Link, Route
     from domain.linux.steps import Device, Step
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
 
 
 class NamespaceGone(Missing):

@@ -1,10 +1,33 @@
-"""What time it is. Domain code never asks the machine."""
+"""What time it is, which the domain never asks the machine, and the point in time by which a call must have answered.
+
+Every port verb that may wait takes that deadline. Parts of a call that have their own budget get their own one
+(`sooner`).
+
+Invariant: a deadline never moves.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from ports.deadline import Deadline
+from domain.value import Value
+
+
+class Deadline(Value):
+    """`at` is on the monotonic clock (`Clock.monotonic`), in seconds."""
+
+    at: float
+
+    def left(self, now: float) -> float:
+        """Seconds left, never negative."""
+        return max(0.0, self.at - now)
+
+    def passed(self, now: float) -> bool:
+        return now >= self.at
+
+    def sooner(self, now: float, budget: float) -> Deadline:
+        """This deadline, or `budget` seconds from now if that is earlier."""
+        return Deadline(min(self.at, now + budget))
 
 
 class Clock(ABC):

@@ -14,7 +14,7 @@ from ports.errors import Missing, PortError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.workload.pod import Namespace, Pod, VirtualMachineObject
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
 
 NOT_CONFIGURED = (
     "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable"

@@ -18,7 +18,7 @@ from domain.workload.attachment import Attachment
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.linux.link import Link
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
 
 
 class Connected(Value):

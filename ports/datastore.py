@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Generic, TypeAlias, TypeVar, overload
 
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
 
     R = TypeVar("R")
     A = TypeVar("A")

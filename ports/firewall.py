@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from domain.bridge.conf import AttachmentId
     from domain.ipam.address import Cidr
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
 
 
 class RuleOwner(Value):

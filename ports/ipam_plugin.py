@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from domain.cni.plugin_conf import PluginConf
     from domain.cni.request import Request
     from domain.cni.result import Result
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
 
 
 class IpamCall(Value):

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
 
 
 class Lock(ABC):

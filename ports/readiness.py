@@ -9,7 +9,7 @@ from ports.errors import Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
 
 PROBE_EVERY = 5.0  # seconds from one probe of a gate to the next; also what one probe may take
 

@@ -33,7 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.linux.link import Link
     from ports.bridge import Sides
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
     from ports.runtime import BridgeRuntime
     from usecases.calls.call import BridgeCall
     from usecases.calls.undo import Undo

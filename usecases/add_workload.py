@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from domain.workload.endpoint import WorkloadEndpoint
     from domain.workload.identity import Identity
     from domain.workload.profiles import Profile
+    from ports.clock import Deadline
     from ports.datastore import Stored
-    from ports.deadline import Deadline
     from ports.runtime import Runtime
     from usecases.calls.call import Call
     from usecases.calls.undo import Undo

@@ -8,7 +8,7 @@ from usecases.calls.cluster_ready import cluster_information, require_ready
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.cni.netconf import NetConf
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
     from ports.runtime import Runtime
 
 ANSWER = 2.0  # seconds

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from domain.bridge.conf import AttachmentId
     from domain.bridge.host_local import HostLocalConf, Range, RangeSet
     from ports.address_files import AddressFile, AddressFiles
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
 
 # Nanoseconds for which GC leaves a reservation alone: its container may be younger than the list of valid ones.
 YOUNG = 30_000_000_000

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeVar
 
+    from ports.clock import Deadline
     from ports.datastore import Datastore, Key
-    from ports.deadline import Deadline
 
     R = TypeVar("R")
 

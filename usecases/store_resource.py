@@ -21,8 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias, TypeVar
 
+    from ports.clock import Deadline
     from ports.datastore import Datastore, Key, Revision, Stored
-    from ports.deadline import Deadline
 
     Resource: TypeAlias = (
         Pool | IPReservation | Node | Profile | WorkloadEndpoint | ClusterInformation | IPAMConfiguration

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
     from adapters.etcdv3.settings import Endpoint, EtcdSettings
     from adapters.etcdv3.transport import EtcdTransport, Heard, Open, Range
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
 
     T = TypeVar("T")
 

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from adapters.etcdv3.settings import EtcdSettings
     from adapters.etcdv3.transport import EtcdTransport, Open, WriteOutcome
     from adapters.records.text_store import Row, Span
-    from ports.clock import Clock
+    from ports.clock import Clock, Deadline
     from ports.datastore import Key, Revision
-    from ports.deadline import Deadline
 
 _NEVER = -1  # a revision that no key ever has
 _LARGEST = 2**63 - 1

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from _socket import socket
     from typing import TypeAlias
 
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
 
     Srv: TypeAlias = tuple[int, int, int, str]
     """Priority, weight, port, host."""

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from adapters.grpc.messages import DataplaneReply
     from adapters.grpc.transport import GrpcTransport
     from domain.workload.attachment import Attachment
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
     from ports.log import Log
 
 CALL_BUDGET = 5.0  # seconds for each call

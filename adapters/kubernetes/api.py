@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adapters.kubernetes.transport.seam import ApiTransport, HttpRequest
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
 
 PAUSES: Sequence[float] = (
     0.1,

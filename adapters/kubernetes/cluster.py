@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from adapters.kubernetes.api import Api
     from adapters.kubernetes.objects import Object
     from domain.workload.pod import Namespace, Pod, VirtualMachineObject
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
 
 
 class KubernetesCluster(Cluster):

@@ -60,9 +60,8 @@ if TYPE_CHECKING:
     from adapters.kubernetes.objects import Found, Object
     from domain.ipam.block import Owner
     from domain.json_text import Json
-    from ports.clock import Clock
+    from ports.clock import Clock, Deadline
     from ports.datastore import Need, Revision, Stored
-    from ports.deadline import Deadline
 
 DISCOVERY = HttpRequest("GET", "/apis")
 

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from adapters.kubernetes.api import Api
     from adapters.kubernetes.objects import Family
     from domain.ipam.block import Owner
-    from ports.clock import Clock
+    from ports.clock import Clock, Deadline
     from ports.datastore import BadText, Key, Listing, Need, Revision, Stored
-    from ports.deadline import Deadline
 
     R = TypeVar("R")
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from adapters.kubernetes.objects import Found, Object
     from adapters.kubernetes.transport.seam import HttpRequest
     from domain.cluster import Node
+    from ports.clock import Deadline
     from ports.datastore import Need, Revision
-    from ports.deadline import Deadline
 
 _DEFAULT_ALLOW_KEY = ProfileKey(DEFAULT_ALLOW.metadata.name)
 _DEFAULT_ALLOW = Stored(_DEFAULT_ALLOW_KEY, DEFAULT_ALLOW, "1")

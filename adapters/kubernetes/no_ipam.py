@@ -24,8 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+    from ports.clock import Deadline
     from ports.datastore import Need
-    from ports.deadline import Deadline
 
 IPAM_RECORDS = (AllocationConfigKey, BlockKey, Blocks, AffinityKey, Affinities, HandleKey, Handles)
 _ADVICE = (

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from adapters.kubernetes.answers import Reply
     from adapters.kubernetes.api import Api
     from domain.json_text import Json
+    from ports.clock import Deadline
     from ports.datastore import Need, Revision, Stored
-    from ports.deadline import Deadline
 
     Object: TypeAlias = dict[str, Json]
     Found: TypeAlias = Object | list[Object] | None

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from adapters.kubernetes.objects import Found, Object
     from domain.workload.endpoint import WorkloadEndpoint
     from domain.workload.pod import Pod
+    from ports.clock import Deadline
     from ports.datastore import Need, Revision
-    from ports.deadline import Deadline
 
 _MALFORMED = "malformed WorkloadEndpoint name - unable to determine Pod name"
 _BLANK = "blank"

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from domain.ipam.address import Address
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
 
 
 class MemoryAddressFiles(AddressFiles):

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 
     from domain.ipam.address import Cidr
     from domain.linux.steps import Step
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
     from ports.log import Log
 
 _FIRST_RANDOM_NAME = 0x1000_0000

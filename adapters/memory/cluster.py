@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from domain.workload.pod import Pod, VirtualMachineObject
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
 
     Found = TypeVar("Found")
 

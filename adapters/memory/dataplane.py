@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
     from domain.linux.steps import Step
     from domain.workload.attachment import Attachment
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
     from ports.log import Log
 
 _FILE_SYSTEM = "ef53"  # the magic number of ext4, which is where plain files lie

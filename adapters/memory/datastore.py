@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from adapters.records.text_store import Row, Span
-    from ports.clock import Clock
+    from ports.clock import Clock, Deadline
     from ports.datastore import Key, Need, Revision
-    from ports.deadline import Deadline
 
     Hook: TypeAlias = Callable[[str, Need[Any]], None]
     Snapshot: TypeAlias = tuple[dict[str, tuple[str, int]], int]

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from domain.bridge.conf import AttachmentId
     from domain.ipam.address import Cidr
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
     from ports.firewall import RuleOwner
 
 _BACKENDS = ("iptables", "nftables")

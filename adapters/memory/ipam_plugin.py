@@ -12,8 +12,7 @@ from ports.ipam_plugin import IpamCall, IpamPlugin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
 
 
 class Ran(Value):

@@ -11,8 +11,7 @@ from ports.readiness import PROBE_EVERY, Readiness, refused_url
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
 
 _LOOK_EVERY = 0.05
 

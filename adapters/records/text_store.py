@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, TypeVar
 
-    from ports.clock import Clock
+    from ports.clock import Clock, Deadline
     from ports.datastore import Need, Revision
-    from ports.deadline import Deadline
 
     R = TypeVar("R")
     Row = tuple[str, str, str]

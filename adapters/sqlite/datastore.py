@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from typing import Any, Self, TypeVar
 
     from adapters.records.text_store import Row, Span
-    from ports.clock import Clock
+    from ports.clock import Clock, Deadline
     from ports.datastore import Key, Revision
-    from ports.deadline import Deadline
     from ports.log import Log
 
     T = TypeVar("T")

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from domain.ipam.address import Address
     from entrypoints.wiring.container import Container
     from entrypoints.wiring.plain_container import PlainContainer
-    from ports.clock import Clock
+    from ports.clock import Clock, Deadline
     from ports.cluster import Cluster
     from ports.datastore import Datastore
-    from ports.deadline import Deadline
 
 BUDGET = 60.0  # seconds for one command
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from domain.cni.result import Result
     from ports.attachments import Attachments
     from ports.bridge import Bridges
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
     from ports.firewall import Firewall
     from ports.ipam_plugin import IpamCall
     from ports.lock import Lock

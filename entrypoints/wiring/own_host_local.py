@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from domain.cni.result import Result
     from domain.ipam.address import Address
     from ports.address_files import AddressFiles
-    from ports.clock import Clock
-    from ports.deadline import Deadline
+    from ports.clock import Clock, Deadline
     from ports.ipam_plugin import IpamCall
     from ports.log import Log
 

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.cni.netconf import NetConf
     from domain.cni.result import Result
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
     from ports.ipam_plugin import IpamCall
     from ports.runtime import Runtime
 

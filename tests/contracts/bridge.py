@@ -23,7 +23,7 @@ from domain.ipam.address import Address, Cidr
 from domain.linux.bridge_steps import EnsureAddress
 from domain.linux.steps import HOST, POD, Device, Step
 from ports.bridge import NamespaceGone
-from ports.deadline import Deadline
+from ports.clock import Deadline
 from ports.errors import Expired, Refused
 from ports.firewall import RuleOwner
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from ports.clock import Deadline
 from ports.cluster import Cluster
-from ports.deadline import Deadline
 from ports.errors import BadConfiguration, Missing
 
 SOON = Deadline(float("inf"))

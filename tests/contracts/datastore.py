@@ -22,6 +22,7 @@ from domain.moment import rfc3339
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.profiles import Profile
+from ports.clock import Deadline
 from ports.datastore import (
     Affinities,
     AffinityKey,
@@ -42,7 +43,6 @@ from ports.datastore import (
     WorkloadEndpointKey,
     WorkloadEndpoints,
 )
-from ports.deadline import Deadline
 from ports.errors import AlreadyExists, Conflict, Expired, Missing, Refused, Unavailable
 from strategies import entries
 

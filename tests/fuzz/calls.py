@@ -26,7 +26,7 @@ from entrypoints.logs import CallLog
 from entrypoints.skel import Plugin, budget, describe
 from fuzz.cni import plain_error
 from fuzz.target import Target, attempt, octets_of, require, text_of
-from ports.deadline import Deadline
+from ports.clock import Deadline
 from usecases import host_local
 from usecases.calls.undo import Undo
 from worlds import one_host, one_node

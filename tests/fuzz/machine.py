@@ -32,8 +32,8 @@ from domain.bridge.conf import AttachmentId
 from domain.ipam.address import V4, V6, Address
 from fuzz.records import KEYS
 from fuzz.target import Allowed, Target, require
+from ports.clock import Deadline
 from ports.datastore import Blocks, Handles, IPPools, WorkloadEndpoints
-from ports.deadline import Deadline
 from ports.errors import PortError
 
 _NEVER = Deadline(float("inf"))

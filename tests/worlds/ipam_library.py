@@ -18,6 +18,7 @@ from domain.ipam.release import Release
 from domain.ipam.request import Assigned, AssignRequest
 from domain.moment import go_string
 from domain.resource import Metadata
+from ports.clock import Deadline
 from ports.datastore import (
     Affinities,
     AllocationConfigKey,
@@ -30,7 +31,6 @@ from ports.datastore import (
     IPReservationKey,
     NodeKey,
 )
-from ports.deadline import Deadline
 from usecases.calls.undo import Undo
 from usecases.ipam.assign_specific import assign_specific
 from usecases.ipam.auto_assign import auto_assign

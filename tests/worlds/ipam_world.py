@@ -23,8 +23,8 @@ from domain.ipam.release import Release
 from domain.ipam.request import AssignRequest
 from domain.moment import go_string
 from domain.resource import Metadata
+from ports.clock import Deadline
 from ports.datastore import Affinities, AffinityKey, AllocationConfigKey, Blocks, Handles, IPPoolKey, NodeKey
-from ports.deadline import Deadline
 from ports.errors import AlreadyExists, Missing
 from ports.runtime import Runtime
 from usecases.assign_addresses import assign_addresses

@@ -28,6 +28,7 @@ from domain.ipam.request import AssignRequest
 from domain.moment import rfc3339
 from domain.resource import Metadata
 from entrypoints.wiring.own_ipam import OwnIpamPlugin
+from ports.clock import Deadline
 from ports.datastore import (
     Affinities,
     AffinityKey,
@@ -40,7 +41,6 @@ from ports.datastore import (
     Profiles,
     WorkloadEndpoints,
 )
-from ports.deadline import Deadline
 from ports.errors import Unavailable
 from ports.runtime import Runtime
 from usecases.add_workload import add_workload

@@ -13,8 +13,8 @@ from adapters.records.members import BadRecord
 from ports.datastore import Key, ProfileKey, Profiles, Stored
 
 if TYPE_CHECKING:
+    from ports.clock import Deadline
     from ports.datastore import Need
-    from ports.deadline import Deadline
 
 _MOST = 100_000
 _BAD = object()

@@ -23,8 +23,8 @@ from ports.errors import Unavailable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ports.clock import Deadline
     from ports.datastore import Key, Need, Revision, Stored
-    from ports.deadline import Deadline
 
 PROCEED, LOSE_REPLY, DIE_BEFORE, DIE_AFTER = range(4)
 FATE_WORDS = ("ok", "reply lost", "dies before", "dies after")

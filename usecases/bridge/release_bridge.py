@@ -18,7 +18,7 @@ from ports.errors import PortError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.bridge.attachment import BridgeAttachment
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
     from ports.ipam_plugin import IpamCall
     from ports.runtime import BridgeRuntime
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from domain.cluster import ClusterInformation
+    from ports.clock import Deadline
     from ports.datastore import Datastore, Listing, Stored
-    from ports.deadline import Deadline
     from ports.runtime import Runtime
     from usecases.calls.call import Call
 

@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.cni.request import Request
     from domain.workload.attachment import Attachment
+    from ports.clock import Deadline
     from ports.dataplane import Connected
-    from ports.deadline import Deadline
     from ports.ipam_plugin import IpamCall
     from ports.runtime import BridgeRuntime, Runtime
     from usecases.calls.call import Call

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from domain.cni.errors import CniError
 from domain.ipam.errors import IpamError
-from ports.deadline import Deadline
+from ports.clock import Deadline
 from ports.errors import PortError
 
 TYPE_CHECKING = False

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from domain.ipam.address import Cidr
     from domain.ipam.block import Block
+    from ports.clock import Deadline
     from ports.datastore import Stored
-    from ports.deadline import Deadline
     from usecases.calls.undo import Undo
     from usecases.ipam.allocation_terms import Surroundings, Terms
     from usecases.ipam.work import Work

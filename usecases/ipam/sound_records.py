@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from domain.ipam.errors import IpamError
+    from ports.clock import Deadline
     from ports.datastore import Datastore, Need
-    from ports.deadline import Deadline
     from ports.log import Log
 
 

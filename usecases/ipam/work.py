@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from domain.ipam.address import Address
-    from ports.clock import Clock
+    from ports.clock import Clock, Deadline
     from ports.datastore import Datastore, Key, Stored
-    from ports.deadline import Deadline
     from ports.log import Log
     from ports.runtime import Runtime
 

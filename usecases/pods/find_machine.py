@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from domain.workload.identity import Identity
     from domain.workload.kubevirt import VirtualMachine
     from domain.workload.pod import Pod
+    from ports.clock import Deadline
     from ports.cluster import Cluster
-    from ports.deadline import Deadline
     from ports.runtime import Runtime
     from usecases.calls.call import Call
     from usecases.ipam.work import Work

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from domain.ipam.address import Cidr
     from domain.ipam.block import Attribute, Block
     from domain.ipam.request import AssignRequest
-    from ports.deadline import Deadline
+    from ports.clock import Deadline
     from usecases.calls.undo import Undo
     from usecases.ipam.work import Leave, Work
 

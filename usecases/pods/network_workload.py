@@ -21,8 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.cni.result import Result
     from domain.workload.identity import Identity
+    from ports.clock import Deadline
     from ports.dataplane import Connected
-    from ports.deadline import Deadline
     from ports.runtime import Runtime
     from usecases.calls.call import Call
     from usecases.calls.undo import Undo

@@ -17,8 +17,8 @@ from ports.errors import AlreadyExists, Conflict, Missing
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.workload.endpoint import WorkloadEndpoint
+    from ports.clock import Deadline
     from ports.datastore import Datastore, Stored
-    from ports.deadline import Deadline
     from ports.runtime import Runtime
     from usecases.calls.undo import Undo
 

@@ -20,7 +20,7 @@ from adapters.memory.log import RecordingLog
 from domain.ipam.inventory import INFO
 from integration.plugin.host import Answer, Container, Host
 from integration.plugin.store import EtcdRecords, cluster_records
-from ports.deadline import Deadline
+from ports.clock import Deadline
 from services.etcd import Etcd
 from services.request_proxy import RequestProxy
 from usecases.check_ipam import check_ipam

@@ -25,7 +25,7 @@ from entrypoints.logs import CallLog
 from entrypoints.skel import Plugin, budget, run
 from entrypoints.stdio import MOST_STDIN
 from entrypoints.version import VERSION
-from ports.deadline import Deadline
+from ports.clock import Deadline
 from ports.errors import BadConfiguration, Conflict, Expired, Refused, Unavailable
 from ports.runtime import Runtime
 from usecases.calls.call import Call

@@ -7,6 +7,7 @@ import pytest
 from adapters.memory.clock import MemoryClock
 from domain.ipam.address import Cidr
 from domain.ipam.block import Owner
+from ports.clock import Deadline
 from ports.datastore import (
     AffinityKey,
     AllocationConfigKey,
@@ -19,7 +20,6 @@ from ports.datastore import (
     Stored,
     WorkloadEndpointKey,
 )
-from ports.deadline import Deadline
 from ports.errors import (
     AlreadyExists,
     BadConfiguration,

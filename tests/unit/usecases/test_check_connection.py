@@ -11,8 +11,8 @@ from domain.cluster import ClusterInformation
 from domain.cni.errors import CniError
 from domain.cni.netconf import NetConf
 from domain.resource import Metadata
+from ports.clock import Deadline
 from ports.datastore import ClusterInformationKey
-from ports.deadline import Deadline
 from ports.errors import Expired, Unauthorized, Unavailable
 from ports.runtime import Runtime
 from usecases import check_connection as use_case

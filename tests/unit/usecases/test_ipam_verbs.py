@@ -16,6 +16,7 @@ from domain.ipam.pools import AllocationConfig, IPReservation
 from domain.moment import go_string
 from domain.resource import Metadata
 from domain.workload.pod import Pod
+from ports.clock import Deadline
 from ports.datastore import (
     Affinities,
     AffinityKey,
@@ -29,7 +30,6 @@ from ports.datastore import (
     IPReservations,
     Listing,
 )
-from ports.deadline import Deadline
 from ports.errors import BadConfiguration, Expired, Refused, Unavailable
 from usecases import check_connection as connection
 from usecases.assign_addresses import assign_addresses

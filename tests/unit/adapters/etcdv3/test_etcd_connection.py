@@ -19,7 +19,7 @@ from adapters.etcdv3.transport import (
     Question,
 )
 from adapters.memory.clock import MemoryClock
-from ports.deadline import Deadline
+from ports.clock import Deadline
 from ports.errors import Expired, Refused, Unauthorized, Unavailable
 
 A, B = parse_endpoints("http://a:1,http://b:2")

@@ -19,8 +19,8 @@ from domain.cni.errors import CniError
 from domain.ipam.block import HOST, Owner
 from domain.ipam.errors import IpamError
 from entrypoints.skel import describe
+from ports.clock import Deadline
 from ports.datastore import Blocks, IPPools
-from ports.deadline import Deadline
 from ports.errors import PortError, Unavailable
 from services.fake_etcd import SETTINGS, FakeEtcd
 from usecases.check_ipam import check_ipam

@@ -25,8 +25,8 @@ from domain.ipam.address import Cidr
 from domain.ipam.block import HOST, Handle, Owner
 from domain.ipam.errors import IpamError
 from entrypoints.skel import describe
+from ports.clock import Deadline
 from ports.datastore import Blocks, HandleKey, IPPools
-from ports.deadline import Deadline
 from ports.errors import Expired, PortError, Unavailable
 from services.fake_apiserver import FakeApiserver
 from usecases.check_ipam import check_ipam

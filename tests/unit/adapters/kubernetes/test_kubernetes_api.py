@@ -11,7 +11,7 @@ from adapters.kubernetes.answers import NoReply, Reply, read_answer
 from adapters.kubernetes.api import FEW_PAUSES, PAUSES, Api, Forbidden
 from adapters.kubernetes.transport.seam import ApiTransportError, ApiUntrusted, HttpAnswer, HttpRequest, Oversized
 from adapters.memory.clock import MemoryClock
-from ports.deadline import Deadline
+from ports.clock import Deadline
 from ports.errors import BadConfiguration, Expired, Unauthorized, Unavailable
 from services.fake_apiserver import FakeApiserver, Recorded, lost
 

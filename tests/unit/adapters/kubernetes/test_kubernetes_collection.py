@@ -6,7 +6,7 @@ from adapters.kubernetes.api import Api
 from adapters.kubernetes.datastore import KubernetesDatastore
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
-from ports.deadline import Deadline
+from ports.clock import Deadline
 from services.fake_apiserver import GROUPS, FakeApiserver
 from usecases.check_ipam import check_ipam
 from usecases.collect_ipam import DONE, Sweep, collect_ipam

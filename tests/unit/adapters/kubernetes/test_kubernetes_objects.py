@@ -18,6 +18,7 @@ from domain.cluster import ClusterInformation
 from domain.ipam.address import Cidr
 from domain.ipam.block import Affinity, Handle, Owner
 from domain.resource import Metadata
+from ports.clock import Deadline
 from ports.datastore import (
     Affinities,
     AffinityKey,
@@ -30,7 +31,6 @@ from ports.datastore import (
     IPReservations,
     WorkloadEndpoints,
 )
-from ports.deadline import Deadline
 from ports.errors import AlreadyExists, Conflict, Missing, Refused, Unauthorized, Unavailable
 from services.fake_apiserver import FakeApiserver, Recorded, lost
 

@@ -10,8 +10,8 @@ from domain.ipam.errors import StillContended
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.identity import Identity
+from ports.clock import Deadline
 from ports.datastore import ClusterInformationKey, HandleKey, WorkloadEndpointKey
-from ports.deadline import Deadline
 from ports.errors import Expired, Refused, Unauthorized, Unavailable
 from usecases.calls.cluster_ready import CLUSTER, cluster_information, pass_gates, require_ready
 from usecases.calls.safeguards import host_lock, refuse_own_namespace
