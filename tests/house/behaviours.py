@@ -122,7 +122,7 @@ def index(root: Path = ROOT) -> str:
     found = [
         one
         for path in sorted((root / "tests").rglob("*.py"))
-        if "house" not in path.parts
+        if "house" not in path.relative_to(root).parts
         for one in citations(path, root)
     ]
     families = {name: [one for one in found if re.fullmatch(rf"{name}(-\d+|\d\d?)", one.id)] for name in FAMILIES}
