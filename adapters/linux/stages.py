@@ -1,0 +1,107 @@
+"""Hidden folders beside the files that will be replaced, each locked as long as the process works that made it.
+
+A lock goes with its process, however that ends, and holds between containers that share nothing but the folder, where
+process ids say nothing. So whoever gets the lock of a stage knows that nobody works in it any more.
+
+Invariant: a stage that somebody works in is never removed; any other is, by the next who opens one in that folder.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from errno import EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM
+
+from ports.host_files import STAGE, STAGE_END
+
+GONE = (ENOENT, ENOTDIR)
+_OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def is_stage(name: str) -> bool:
+    return name.startswith(STAGE) and name.endswith(STAGE_END)
+
+
+def stage_in(folder: str) -> str:
+    """A path for a new one."""
+    return f"{folder}/{STAGE}{os.urandom(8).hex()}{STAGE_END}"
+
+
+def open_stage(folder: str) -> tuple[str, int]:
+    """A new one, 0700, and the descriptor that keeps it locked. OSError."""
+    _sweep(folder)
+    while True:
+        stage = stage_in(folder)
+        os.mkdir(stage, 0o700)
+        lock = _locked(stage)
+        if lock is not None:
+            os.fchmod(lock, 0o700)
+            return stage, lock
+
+
+def remove_tree(path: str) -> None:
+    """A folder with all that is in it, a file, a link, or nothing. OSError."""
+    try:
+        os.unlink(path)
+    except OSError as error:
+        if error.errno in GONE:
+            return
+        if error.errno not in (EISDIR, EPERM):
+            raise
+        for name in _listed(path):
+            remove_tree(f"{path}/{name}")
+        os.rmdir(path)
+
+
+def sync(folder: str) -> None:
+    """Make what was named, renamed or removed in it last. OSError."""
+    descriptor = os.open(folder or "/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _listed(folder: str) -> list[str]:
+    descriptor = os.open(folder, _OPEN_FOLDER)
+    try:
+        return os.listdir(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _locked(stage: str, *, wait: bool = True) -> int | None:
+    """A descriptor that keeps the stage locked; None if somebody else has it, or has removed it. OSError."""
+    try:
+        descriptor = os.open(stage, _OPEN_FOLDER)
+    except OSError as error:
+        if error.errno in (*GONE, ELOOP):
+            return None
+        raise
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        if os.path.samestat(os.fstat(descriptor), os.lstat(stage)):
+            return descriptor
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None
+
+
+def _sweep(folder: str) -> None:
+    """What cannot be removed is no reason to fail."""
+    for name in os.listdir(folder):
+        if not is_stage(name):
+            continue
+        try:
+            lock = _locked(f"{folder}/{name}", wait=False)
+            if lock is not None:
+                try:
+                    remove_tree(f"{folder}/{name}")
+                finally:
+                    os.close(lock)
+        except OSError:
+            continue
