@@ -111,6 +111,8 @@ static void *kept_calloc(void *context, size_t count, size_t each)
     int zero;
     if (__builtin_mul_overflow(count, each, &size))
         return NULL;
+    if (size > LARGEST)
+        return calloc(1, size); /* pages of the kernel's, which are zero without being touched */
     void *block = allocate(size, &zero);
     return block == NULL || zero ? block : memset(block, 0, size);
 }
