@@ -32,6 +32,10 @@ FOREIGN_KINDS = {
 }
 """By the plural in their paths; those that are not Calico's."""
 KUBEVIRT = "/apis/kubevirt.io/v1"
+CORE_RESOURCES = _CORE
+"""Answered with what there is in the oldest group."""
+TOKEN_REQUEST = "TokenRequest"  # noqa: S105 - no secret
+"""The kind of what is asked of an account, and of the answer."""
 
 
 def node_path(name: str) -> str:
@@ -51,6 +55,11 @@ def pod_path(namespace: str, name: str) -> str:
     return namespaced_path("pods", namespace, name)
 
 
+def token_path(namespace: str, account: str) -> str:
+    """Where to ask for a token of a service account."""
+    return f"{namespaced_path('serviceaccounts', namespace, account)}/token"
+
+
 _DELETED = "Status"
 _LONGEST_NAME = 100  # characters of a stranger's name that are shown
 
@@ -60,7 +69,8 @@ def stranger(request: HttpRequest, found: dict[str, Json]) -> str:
     parts = request.path.split("/")[1:]
     place = 2 if parts[0] == "api" else 3
     if len(parts) <= place:
-        return "" if isinstance(found.get("groups"), list) else f"{_shown(found)} instead of the list of API groups"
+        listed, what = ("resources", f"resources in {parts[1]}") if len(parts) > 1 else ("groups", "API groups")
+        return "" if isinstance(found.get(listed), list) else f"{_shown(found)} instead of the list of {what}"
     version, parts = "/".join(parts[1:place] if place == 3 else parts[1:2]), parts[place:]
     namespace = ""
     if len(parts) > 2 and parts[0] == "namespaces":
@@ -70,11 +80,12 @@ def stranger(request: HttpRequest, found: dict[str, Json]) -> str:
         return ""
     if request.method == "GET" and not name:
         return _wrong_list(found, version, f"{kind}List")
+    if parts[2:] == ["token"]:
+        return "" if found.get("kind") == TOKEN_REQUEST else f"{_shown(found)} instead of {TOKEN_REQUEST}"
     if found.get("apiVersion") != version or (kind and found.get("kind") != kind):
         return f"{_shown(found)} instead of {kind} in {version}"
-    if not name:  # of an object that was just made
-        return _incomplete(found)
-    return _incomplete(found) or _misnamed(found, name, namespace)
+    # An object that was just made has a name that the path does not say.
+    return _incomplete(found) or (_misnamed(found, name, namespace) if name else "")
 
 
 def _wrong_list(found: dict[str, Json], version: str, kind: str) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ports.clock import Clock
     from ports.cluster import Cluster
     from ports.datastore import Datastore
+    from ports.token_issuer import TokenIssuer
 
 
 class ApiServers:
@@ -58,6 +59,25 @@ class ApiServers:
         from adapters.kubernetes.credentials.settings import read_pod_settings
 
         return KubernetesCluster(self._api(lambda outside: read_pod_settings(self._netconf, outside)))
+
+    def token_issuer(self, folder: str = "") -> TokenIssuer:
+        """`folder` is where the account of this pod is, unless it is where Kubernetes puts it."""
+        from adapters.kubernetes.api import Api
+        from adapters.kubernetes.credentials.own_account import read_own_account
+        from adapters.kubernetes.token_issuer import KubernetesTokenIssuer
+        from adapters.kubernetes.transport.open_transport import open_transport
+
+        outside = self._outside()
+        if folder:
+            outside = outside.replace(service_account=folder)
+
+        def read() -> Settings:
+            return read_own_account(outside)
+
+        def connect(settings: Settings) -> Api:
+            return Api(open_transport(settings, read, outside, library=self._library()), self._clock)
+
+        return KubernetesTokenIssuer(read, connect, outside.service_account, self._clock.now)
 
     def _api(self, read: Callable[[Outside], Settings]) -> Api:
         """The one there is already to the same server as the same user, else a new one."""
