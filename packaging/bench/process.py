@@ -4,7 +4,7 @@ A small static C program stands between: what a process inherits from the one th
 and an interpreter is large. The same program does the floor's work (see bench_floor), and without arguments nothing
 at all, which is the least that any process costs.
 
-Invariant: a call that fails ends the run with its output; no failed call is part of a figure.
+Invariant: a call that fails alone ends the run with its output; in a burst it is told from those that did not.
 """
 
 from __future__ import annotations
@@ -104,6 +104,13 @@ class Sample(NamedTuple):
     peak: float
 
 
+class Ended(NamedTuple):
+    """`printed` is standard output and standard error."""
+
+    status: int
+    printed: str
+
+
 class Starter:
     """`path` is the C program's, for use as a candidate of its own."""
 
@@ -124,22 +131,22 @@ class Starter:
         wall, processor, peak = map(int, figures)
         return Sample(wall / 1000, processor / 1000, peak / 1024)
 
-    def burst(self, calls: Iterable[Call], at_once: int) -> tuple[float, list[str]]:
-        """All calls, so many at once: the seconds from the first start to the last end, and what each printed."""
-        running: dict[int, tuple[Call, int]] = {}
-        waiting, printed = list(calls)[::-1], []
-        began = time.perf_counter()
-        while waiting or running:
-            while waiting and len(running) < at_once:
-                call = waiting.pop()
-                child, output = _spawn(call.words, call)
-                running[child] = (call, output)
-            child, status = os.waitpid(-1, 0)
-            if child not in running:
-                raise SystemExit("a server has ended while it was measured")
-            call, output = running.pop(child)
-            printed.append(_succeeded(call, status, output))
-        return time.perf_counter() - began, printed
+
+def burst(calls: Iterable[Call], at_once: int) -> tuple[float, list[Ended]]:
+    """All calls, so many at once: the seconds from the first start to the last end, and how each ended."""
+    running: dict[int, int] = {}
+    waiting, ended = list(calls)[::-1], []
+    began = time.perf_counter()
+    while waiting or running:
+        while waiting and len(running) < at_once:
+            call = waiting.pop()
+            child, output = _spawn(call.words, call)
+            running[child] = output
+        child, status = os.waitpid(-1, 0)
+        if child not in running:
+            raise SystemExit("a server has ended while it was measured")
+        ended.append(Ended(os.waitstatus_to_exitcode(status), _printed(running.pop(child))))
+    return time.perf_counter() - began, ended
 
 
 def _spawn(words: Sequence[str], call: Call, third: int | None = None) -> tuple[int, int]:
@@ -156,11 +163,14 @@ def _spawn(words: Sequence[str], call: Call, third: int | None = None) -> tuple[
     return child, output
 
 
-def _succeeded(call: Call, status: int, output: int) -> str:
-    """What it printed. SystemExit if it failed."""
+def _printed(output: int) -> str:
     os.lseek(output, 0, os.SEEK_SET)
     with os.fdopen(output, errors="replace") as printed:
-        text = printed.read()
+        return printed.read()
+
+
+def _succeeded(call: Call, status: int, output: int) -> None:
+    """SystemExit if it failed."""
+    text = _printed(output)
     if status:
         raise SystemExit(f"{call.env.get('CNI_COMMAND', '')} {' '.join(call.words)} ended with {status}: {text}")
-    return text

@@ -69,11 +69,11 @@ def _lines(results: Results, bridge: dict[str, list[Sample]], about: dict[str, A
         call = f"{row['verb']} {row['store']}"
         yield f"{call:<22}{row['subject']:<12}{row['calls']:6}{figures}{times[0]:>9}{times[1]:>9}"
     if results.bursts:
-        yield f"\n{'burst':<22}{'':<12}{'at once':>8}{'calls':>8}{'seconds':>9}{'per second':>12}"
+        yield f"\n{'burst':<22}{'':<12}{'at once':>8}{'calls':>8}{'seconds':>9}{'per second':>12}{'failed':>8}"
     for one in results.bursts:
         name = f"{one.verb} {one.store}"
-        rate = one.calls / one.seconds
-        yield f"{name:<22}{one.subject:<12}{one.at_once:8}{one.calls:8}{one.seconds:9.2f}{rate:12.1f}"
+        figures = f"{one.seconds:9.2f}{one.calls / one.seconds:12.1f}{one.failed or '':>8}"
+        yield f"{name:<22}{one.subject:<12}{one.at_once:8}{one.calls:8}{figures}"
     if results.growth:
         yield f"\n{'growth':<26}{'count':>6}{'ADD':>8}{'DEL':>8}{'floor of both':>15}"
     for point in results.growth:

@@ -5,10 +5,12 @@ Invariant: candidates of one `Results` took turns, so that their medians may be 
 
 from __future__ import annotations
 
+import json
 import statistics
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from process import Sample
+from process import Ended, Sample
 
 FLOOR, EXECUTABLE, BUNDLE, LIBRARY = "floor", "executable", "bundle", "library"
 _MOST_GROWTH = 1.25  # what still is flat: medians of few calls on a machine with other work differ as much
@@ -22,7 +24,7 @@ class Case(NamedTuple):
 
 
 class Burst(NamedTuple):
-    """Seconds for that many calls."""
+    """Seconds for that many calls, of which so many failed: by their exit code, or as ADDs without a good answer."""
 
     store: str
     subject: str
@@ -30,6 +32,27 @@ class Burst(NamedTuple):
     calls: int
     at_once: int
     seconds: float
+    failed: int = 0
+
+
+def failures(verb: str, ended: Iterable[Ended]) -> list[Ended]:
+    """Those that failed; of ADDs also those that printed no address, or one that another got."""
+    failed, given = [], set()
+    for one in ended:
+        address = _address(one.printed) if verb == "ADD" else ""
+        if one.status or address is None or address in given:
+            failed.append(one)
+        elif address:
+            given.add(address)
+    return failed
+
+
+def _address(printed: str) -> str | None:
+    """That of a CNI result; None if it is none, or something stands beside it."""
+    try:
+        return str(json.loads(printed)["ips"][0]["address"])
+    except (ValueError, LookupError, TypeError):
+        return None
 
 
 class Growth(NamedTuple):
@@ -104,6 +127,7 @@ class Results:
             ),
             self._peak(),
             *(self._burst(store) for store in ("etcd", "kubernetes")),
+            self._no_failure(),
             *self._flat(),
         ]
 
@@ -134,7 +158,15 @@ class Results:
         slow, fast = each.get((LIBRARY, 1)), each.get((EXECUTABLE, 16))
         if not slow or not fast:
             return Verdict(goal, "", None)
-        return Verdict(goal, f"{slow / fast:.1f} ×, and no error", slow / fast >= 5)
+        return Verdict(goal, f"{slow / fast:.1f} ×", slow / fast >= 5)
+
+    def _no_failure(self) -> Verdict:
+        own = [one for one in self.bursts if one.subject in {EXECUTABLE, BUNDLE, LIBRARY}]
+        failed = sum(one.failed for one in own)
+        measured = f"{failed} of {sum(one.calls for one in own)}" if own else ""
+        return Verdict(
+            "no call of ours fails in a burst, and no address is given twice", measured, not failed if own else None
+        )
 
     def _flat(self) -> list[Verdict]:
         curves: dict[tuple[str, str], list[Growth]] = {}

@@ -21,10 +21,11 @@ def modules() -> Iterator[Any]:
     try:
         import floor
         import growth
+        import process
         import report
         import results
 
-        yield {"results": results, "floor": floor, "growth": growth, "report": report}
+        yield {"results": results, "floor": floor, "growth": growth, "report": report, "process": process}
     finally:
         sys.path.remove(PACKAGING)
 
@@ -123,3 +124,42 @@ def test_grown_clusters_have_records_that_can_be_read(modules: Any, kind: str) -
         assert parsed is not None, key
         decode(parsed, text)
     assert len(records) == {"blocks": 390, "nodes": 130, "pods": 130 * 2 + 3 * 2, "handles": 130}[kind]
+
+
+ANSWER = """{"ips": [{"address": "10.64.0.$1/32"}]}"""
+
+
+def test_calls_of_a_peer_that_fail_in_a_burst_are_counted(modules: Any) -> None:
+    """By its exit code, without an answer, with words beside it, with an address that another got."""
+    scripts = {
+        "good": f"echo '{ANSWER}' | sed s/\\$1/1/",
+        "fails": "echo '{\"code\": 11}'; exit 1",
+        "dies": "kill -9 $$",
+        "silent": "exit 0",
+        "talks": f"echo oops >&2; echo '{ANSWER}' | sed s/\\$1/2/",
+        "no result": "echo '[]'",
+        "same": f"echo '{ANSWER}' | sed s/\\$1/1/",
+        "good, too": f"cat; echo '{ANSWER}' | sed s/\\$1/3/",
+    }
+    calls = [modules["process"].Call(["/bin/sh", "-c", text], {"PATH": "/bin"}) for text in scripts.values()]
+    seconds, ended = modules["process"].burst(calls, 3)
+    assert seconds > 0
+    assert len(ended) == len(scripts)
+    failed = modules["results"].failures("ADD", ended)
+    assert sorted(one.status for one in failed) == [-9, 0, 0, 0, 0, 1]
+    assert sorted(one.status for one in modules["results"].failures("DEL", ended)) == [-9, 1]
+
+
+def test_failures_stand_in_the_table_and_miss_a_goal_if_they_are_ours(
+    modules: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    goal = "no call of ours fails in a burst, and no address is given twice"
+    burst, results = modules["results"].Burst, modules["results"].Results()
+    results.bursts.append(burst("etcd", "peer", "ADD", 100, 16, 2.0, failed=17))
+    assert goals(results)[goal] is None
+    modules["report"].write(results, {}, modules["report"].machine() | {"load_after": [0, 0, 0]}, tmp_path)
+    assert any(line.split()[-3:] == ["2.00", "50.0", "17"] for line in capsys.readouterr().out.splitlines())
+    results.bursts.append(burst("etcd", "executable", "ADD", 100, 16, 2.0))
+    assert goals(results)[goal] is True
+    results.bursts.append(burst("etcd", "executable", "DEL", 100, 16, 2.0, failed=1))
+    assert goals(results)[goal] is False
