@@ -43,7 +43,7 @@ UT_TRANSPORTS_KDD := tests/integration/pods/test_pods_golden.py tests/integratio
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all tested dist demo test bench behaviours lock proto clean
+.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all tested dist demo test bench behaviours lock manifests proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -151,6 +151,9 @@ behaviours: bootstrap  ## say in docs/behaviours.md which test shows which behav
 
 lock:  ## choose the newest allowed dependencies and write requirements.lock
 	@packaging/lock.sh
+
+manifests: bootstrap  ## write manifests/*.yaml from manifests/parts
+	@$(VENV)/bin/python packaging/manifests.py
 
 proto:  ## make the gRPC message classes anew from adapters/*/*.proto
 	@packaging/proto.sh
