@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from adapters.wire.grpcio import Withheld
 
 _HEAD_START = 0.25  # seconds that an endpoint has before the next one is tried as well
+_LATER = 1.0  # seconds
 _ONE_KEY = TxnRequest(success=[RequestOp(request_range=RangeRequest(key=b"\0"))])
 
 
@@ -75,7 +76,8 @@ class _Race:
 
     def _start(self, client: Client) -> None:
         self._runners.append(client)
-        future = client.kvstub.Txn.future(_ONE_KEY, max(SLICE, self._ends - monotonic()))
+        # gRPC's own deadline is the later one: an end of our time that it reports would look like a server's refusal.
+        future = client.kvstub.Txn.future(_ONE_KEY, max(0.0, self._ends - monotonic()) + _LATER)
         future.add_done_callback(lambda done: self._heard.put((client, done)))
 
     def _wait(self, until: float) -> None:
