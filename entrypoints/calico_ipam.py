@@ -45,10 +45,9 @@ def main(
 
 
 def _open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runtime:
-    """IPAM makes no devices, so it ignores which dataplane the configuration names for that."""
     from entrypoints.wiring.calico import open_runtime
 
-    return open_runtime(netconf.replace(dataplane_type=None), environ, log)
+    return open_runtime(netconf, environ, log)
 
 
 def _make_call(request: Request, args: CniArgs, netconf: NetConf, netconf_text: str, deadline: Deadline) -> Call:

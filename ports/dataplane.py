@@ -63,13 +63,6 @@ class Dataplane(ABC):
         """
 
     @abstractmethod
-    def is_own_namespace(self, netns: str) -> bool:
-        """Whether the path is the namespace this process runs in; a path that cannot be opened is not.
-
-        Whether that may be is for the use case to say, since a runtime can override the check.
-        """
-
-    @abstractmethod
     def connect(self, attachment: Attachment, deadline: Deadline) -> Connected:
         """Make it so. On any error the device pair that this call made is gone again."""
 

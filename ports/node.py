@@ -1,4 +1,7 @@
-"""What this machine says about itself: its name, and the small files that calico-node leaves for the plugins."""
+"""What this machine says about itself: its name, its network, and the small files that calico-node leaves for plugins.
+
+Invariant: nothing here depends on where a datastore is, or on what makes the devices.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,10 @@ class ThisNode(ABC):
     @abstractmethod
     def host_routes(self) -> tuple[tuple[Address, str], ...]:
         """(address, interface) of all such routes that need no gateway; () if unknown."""
+
+    @abstractmethod
+    def is_own_namespace(self, netns: str) -> bool:
+        """Whether the path is the network namespace this process runs in; a path that cannot be followed is not."""
 
     @abstractmethod
     def host_name(self) -> str:

@@ -106,6 +106,7 @@ def _refuse_unusable(call: Call, runtime: Runtime) -> int:
         raise CniError(INTERNAL, f"invalid pod startup delay of {netconf.policy_setup_timeout_seconds}")
     if netconf.num_queues > MOST_QUEUES:
         raise CniError(INTERNAL, f"num_queues {netconf.num_queues} is more than a device can have ({MOST_QUEUES})")
+    runtime.dataplane  # noqa: B018 - one that is not to be had is refused before anything is done
     refuse_own_namespace(call.request, runtime)
     return mtu
 

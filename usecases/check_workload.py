@@ -45,6 +45,7 @@ def check_workload(call: Call, runtime: Runtime) -> None:
         return
     previous = call.previous_result()
     require_nodename_file(call.netconf, runtime.node)
+    runtime.dataplane  # noqa: B018 - one that is not to be had is refused first
     refuse_own_namespace(call.request, runtime)
     identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
     cluster, endpoints = runtime.datastore.fetch(CLUSTER, endpoints_like(identity), deadline=call.deadline)

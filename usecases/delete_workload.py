@@ -38,6 +38,8 @@ def delete_workload(call: Call, runtime: Runtime) -> None:
 
 
 def _delete(call: Call, runtime: Runtime) -> None:
+    if call.request.netns:
+        runtime.dataplane  # noqa: B018 - one that is not to be had is refused before anything is done
     refuse_own_namespace(call.request, runtime)
     identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
     if was_never_ours(identity, runtime.log):

@@ -34,14 +34,12 @@ class GrpcDataplane(Dataplane):
         self,
         options: Mapping[str, str],
         transport: GrpcTransport,
-        is_own_namespace: Callable[[str], bool],
         clock: Clock,
         log: Log,
     ) -> None:
         self._options = options
         self._name = f"gRPC dataplane {options.get('socket')}"
         self._transport = transport
-        self._is_own_namespace = is_own_namespace
         self._clock = clock
         self._log = log
 
@@ -49,9 +47,6 @@ class GrpcDataplane(Dataplane):
         self, netns: str, ifname: str, deadline: Deadline, host_name: str = "", *, replace_host_link: bool = False
     ) -> None:
         """Only the service knows what it could not do, and there is no call to ask it."""
-
-    def is_own_namespace(self, netns: str) -> bool:
-        return self._is_own_namespace(netns)
 
     def connect(self, attachment: Attachment, deadline: Deadline) -> Connected:
         """The addresses keep the prefix lengths that they have: what they mean is the service's affair."""

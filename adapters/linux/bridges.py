@@ -9,10 +9,11 @@ from __future__ import annotations
 from adapters.linux.errno_text import reason
 from adapters.linux.interpreter import Interpreter
 from adapters.linux.kernel import Kernel
-from adapters.linux.namespaces import NamespaceMissing, NotANamespace, is_own_namespace
+from adapters.linux.namespaces import NamespaceMissing, NotANamespace
 from adapters.linux.netlink.bridge_seam import BridgeNetlink
 from adapters.linux.netlink.seam import KernelError, delete_named
 from adapters.linux.netlink.transports import load_lean_bridge
+from adapters.linux.node_files import is_own_namespace
 from domain.cni.errors import NOT_AVAILABLE
 from domain.ipam.address import V4, V6
 from domain.linux.steps import HOST, POD, Device

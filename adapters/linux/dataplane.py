@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from adapters.linux.interpreter import Interpreter
 from adapters.linux.kernel import Kernel
-from adapters.linux.namespaces import NamespaceMissing, NotANamespace, Stranded, is_own_namespace
+from adapters.linux.namespaces import NamespaceMissing, NotANamespace, Stranded
 from adapters.linux.netlink.seam import KernelError, LinkMissing, delete_named
 from adapters.linux.netlink.transports import load_lean
 from adapters.linux.spare_memory import give_back
@@ -59,9 +59,6 @@ class LinuxDataplane(Dataplane):
                     raise Refused(elsewhere_text(leftover, pod))
         except KernelError as error:
             raise Refused(str(error)) from error
-
-    def is_own_namespace(self, netns: str) -> bool:
-        return is_own_namespace(netns)
 
     def connect(self, attachment: Attachment, deadline: Deadline) -> Connected:
         self._check_time(deadline, attachment.netns)

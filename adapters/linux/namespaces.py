@@ -15,6 +15,7 @@ from errno import EINVAL, ENOENT
 
 from adapters.linux.errno_text import go_text, reason
 from adapters.linux.netlink.seam import KernelError
+from adapters.linux.node_files import OWN_NAMESPACE
 from adapters.linux.process.signals import Withheld
 from adapters.linux.process.system_calls import filesystem_type, setns
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 CLONE_NEWNET = 0x40000000
-_OWN = "/proc/thread-self/ns/net"
 _NS_GET_NSTYPE = 0xB703
 _NSFS_MAGIC, _PROC_MAGIC = 0x6E736673, 0x9FA0
 
@@ -57,15 +57,6 @@ def open_namespace(path: str) -> int:
     return descriptor
 
 
-def is_own_namespace(path: str) -> bool:
-    """Whether the path leads to the namespace of the calling thread; one that cannot be followed does not."""
-    try:
-        there, here = os.stat(path), os.stat(_OWN)
-    except (OSError, ValueError):
-        return False
-    return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
-
-
 def _is_network_namespace(descriptor: int) -> bool:
     from fcntl import ioctl
 
@@ -96,7 +87,7 @@ class Inside:
     def __enter__(self) -> None:
         self._withheld.__enter__()
         try:
-            self._here = os.open(_OWN, os.O_RDONLY | os.O_CLOEXEC)
+            self._here = os.open(OWN_NAMESPACE, os.O_RDONLY | os.O_CLOEXEC)
             setns(self._there, CLONE_NEWNET)
         except OSError as error:
             self._leave()

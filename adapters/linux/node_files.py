@@ -12,7 +12,6 @@ from errno import ENAMETOOLONG
 
 from adapters.linux.directory import make_directory
 from adapters.linux.errno_text import reason
-from adapters.linux.own_addresses import host_routes, interface_of, own_addresses
 from ports.errors import Refused, Unavailable
 from ports.node import MissingFile, ThisNode
 
@@ -20,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.ipam.address import Address
 
+OWN_NAMESPACE = "/proc/thread-self/ns/net"
 LARGEST = 1 << 20
 _UNSET = "(none)"  # the kernel's name for a host that nobody has named
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -27,15 +27,33 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 _FILE_MODE = 0o600
 
 
+def is_own_namespace(path: str) -> bool:
+    """Whether the path leads to the namespace of the calling thread; one that cannot be followed does not."""
+    try:
+        there, here = os.stat(path), os.stat(OWN_NAMESPACE)
+    except (OSError, ValueError):
+        return False
+    return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+
+
 class NodeFiles(ThisNode):
     def addresses(self) -> tuple[Address, ...]:
+        from adapters.linux.own_addresses import own_addresses  # only IPAM asks the kernel
+
         return own_addresses()
 
     def interface_of(self, address: Address) -> str:
+        from adapters.linux.own_addresses import interface_of
+
         return interface_of(address)
 
     def host_routes(self) -> tuple[tuple[Address, str], ...]:
+        from adapters.linux.own_addresses import host_routes
+
         return host_routes()
+
+    def is_own_namespace(self, netns: str) -> bool:
+        return is_own_namespace(netns)
 
     def host_name(self) -> str:
         name = os.uname().nodename

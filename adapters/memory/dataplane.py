@@ -57,7 +57,6 @@ class MemoryDataplane(Dataplane):
         self._log = log
         self._failures: dict[type, str | BaseException] = {}
         self.network = MemoryNetwork()
-        self.own: set[str] = {"/proc/self/ns/net"}
         self.unknown_kinds: set[str] = set()
         self.connected: list[Attachment] = []
 
@@ -79,9 +78,6 @@ class MemoryDataplane(Dataplane):
             raise Refused(f'device "{ifname}" in network namespace "{netns}": file exists')
         if leftover is not None and not replace_host_link and _lives_elsewhere(leftover, netns, ifname):
             raise Refused(_in_use(leftover, ifname))
-
-    def is_own_namespace(self, netns: str) -> bool:
-        return netns in self.own
 
     def connect(self, attachment: Attachment, deadline: Deadline) -> Connected:
         self._check_time(deadline, attachment.netns)

@@ -1,4 +1,7 @@
-"""A machine's name and files as a string and a dict from path to text."""
+"""A machine's name and files as a string and a dict from path to text.
+
+Invariant: what was written is what is read, until somebody else changes the dict.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ class MemoryNode(ThisNode):
         self.files: dict[str, str] = dict(files or {})
         self.broken: set[str] = set()
         self.own_addresses: tuple[Address, ...] = ()
+        self.own_namespaces: set[str] = {"/proc/self/ns/net"}
         self.routes: dict[Address, str] = {}  # to one address each, and over which interface
 
     def addresses(self) -> tuple[Address, ...]:
@@ -32,6 +36,9 @@ class MemoryNode(ThisNode):
 
     def host_routes(self) -> tuple[tuple[Address, str], ...]:
         return tuple(self.routes.items())
+
+    def is_own_namespace(self, netns: str) -> bool:
+        return netns in self.own_namespaces
 
     def host_name(self) -> str:
         return self.name

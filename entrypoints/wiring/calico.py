@@ -248,9 +248,8 @@ def grpc_dataplane(options: Mapping[str, str], clock: Clock, log: Log, environme
     if not socket:
         raise Refused("GRPC dataplane socket not configured")
     from adapters.grpc.dataplane import GrpcDataplane
-    from adapters.linux.namespaces import is_own_namespace
 
-    return GrpcDataplane(options, _grpc_transport(socket, environment), is_own_namespace, clock, log)
+    return GrpcDataplane(options, _grpc_transport(socket, environment), clock, log)
 
 
 def _grpc_transport(socket: str, environment: Mapping[str, str]) -> GrpcTransport:

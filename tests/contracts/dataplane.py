@@ -250,13 +250,6 @@ class DataplaneContract:
         }
         ask[verb](deadline or world.soon())
 
-    def test_only_our_own_namespace_is_our_own(self, world):
-        assert world.dataplane.is_own_namespace("/proc/self/ns/net")
-        assert not world.dataplane.is_own_namespace(world.make_namespace())
-        assert not world.dataplane.is_own_namespace(world.make_file())
-        assert not world.dataplane.is_own_namespace("/nowhere/at/all")
-        assert not world.dataplane.is_own_namespace("")
-
     def test_a_failure_at_the_last_step_takes_the_pair_away_again(self, world):
         """G26"""
         netns, host, neighbour = world.make_namespace(), world.new_name(), world.new_name()

@@ -46,5 +46,12 @@ class NodeContract:
         node.remove(f"{place}/none")
         node.remove(f"{place}/no/directory")
 
+    def test_only_our_own_namespace_is_our_own(self, node: ThisNode, place: str) -> None:
+        node.write(f"{place}/file", "")
+        assert node.is_own_namespace("/proc/self/ns/net")
+        assert not node.is_own_namespace(f"{place}/file")
+        assert not node.is_own_namespace("/nowhere/at/all")
+        assert not node.is_own_namespace("")
+
     def test_the_host_has_a_name(self, node: ThisNode, place: str) -> None:
         assert isinstance(node.host_name(), str)

@@ -48,13 +48,6 @@ POOL6 = Cidr.parse("fd09::/124")
 VM = "net.vmi.shop.vm"  # the handle that the containers of a virtual machine share, one address of a version for all
 
 
-class _NoDevices:
-    """IPAM asks the dataplane one question only."""
-
-    def is_own_namespace(self, _netns: str) -> bool:
-        return False
-
-
 def call_of(container: str, node: str, verb: str = "ADD", address: str = "", **ipam: str) -> Call:
     netconf = NetConf(cni_version="1.0.0", name="net", nodename=node, ipam=IpamSettings(type="calico-ipam", **ipam))
     return Call(
@@ -92,7 +85,7 @@ class World:
         return Runtime(
             datastore=lambda: store or self.store,
             cluster=MemoryCluster,
-            dataplane=_NoDevices,
+            dataplane=lambda: None,
             ipam_plugin=lambda: None,
             node=lambda: MemoryNode("host"),
             lock=lambda: MemoryLock(self.clock, log),  # one lock each: the use cases must be right without it

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from domain.cni.request import Request
     from ports.bridge import Bridges
-    from ports.dataplane import Dataplane
+    from ports.node import ThisNode
     from ports.runtime import BridgeRuntime, Ports, Runtime
     from usecases.calls.call import BridgeCall, Call, PluginCall
 
@@ -29,7 +29,7 @@ SHARE = 3  # one part in three of the call's remaining time
 def refuse_own_namespace(request: Request, runtime: Runtime) -> None:
     """Code 8 before anything is done, unless the runtime overrides the check (CNI_NETNS_OVERRIDE)."""
     if request.netns and not request.netns_override:
-        _refuse_if_own(request.netns, runtime.dataplane)
+        _refuse_if_own(request.netns, runtime.node)
 
 
 def refuse_host_namespace(call: BridgeCall, runtime: BridgeRuntime) -> None:
@@ -38,7 +38,7 @@ def refuse_host_namespace(call: BridgeCall, runtime: BridgeRuntime) -> None:
         _refuse_if_own(call.request.netns, runtime.bridges)
 
 
-def _refuse_if_own(netns: str, machine: Dataplane | Bridges) -> None:
+def _refuse_if_own(netns: str, machine: ThisNode | Bridges) -> None:
     if machine.is_own_namespace(netns):
         raise CniError(INVALID_NETNS, "plugin's netns and netns from CNI_NETNS should not be the same")
 

@@ -22,7 +22,6 @@ from adapters.grpc.transport import DEADLINE_EXCEEDED, UNAVAILABLE, CallFailed, 
 from adapters.grpc.transport_grpcio import GrpcioTransport
 from adapters.grpc.transport_lean import LeanGrpcTransport
 from adapters.linux.clock import SystemClock
-from adapters.linux.namespaces import is_own_namespace
 from adapters.linux.process.signals import Withheld
 from adapters.memory.log import RecordingLog
 from domain.ipam.address import Cidr
@@ -96,7 +95,7 @@ def way(request: pytest.FixtureRequest) -> Way:
 
 def dataplane(way: Way, target: str) -> GrpcDataplane:
     options = {"type": "grpc", "socket": target, "extra": "option"}
-    return GrpcDataplane(options, way.transport(target), is_own_namespace, SystemClock(), RecordingLog())
+    return GrpcDataplane(options, way.transport(target), SystemClock(), RecordingLog())
 
 
 def connect(way: Way, target: str, seconds: float = 20.0) -> Connected:

@@ -18,11 +18,11 @@ from adapters.linux.namespaces import (
     NamespaceMissing,
     NotANamespace,
     Stranded,
-    is_own_namespace,
     open_namespace,
 )
 from adapters.linux.netlink.lean import LeanNetlink
 from adapters.linux.netlink.seam import KernelError
+from adapters.linux.node_files import is_own_namespace
 from adapters.linux.sysctl import write_sysctl
 from adapters.memory.log import RecordingLog
 from contracts.dataplane import V4
@@ -126,6 +126,7 @@ def test_a_symbolic_link_to_a_namespace_is_one(world, tmp_path):
 
 def test_our_own_namespace_has_many_paths(world):
     assert is_own_namespace(f"/proc/{os.getpid()}/ns/net")
+    assert not is_own_namespace(world.make_namespace())
     assert not is_own_namespace("a\0b")
 
 

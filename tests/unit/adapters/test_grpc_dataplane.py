@@ -55,7 +55,7 @@ class World:
         self.clock = MemoryClock()
         self.log = RecordingLog()
         self.service = Script(self.clock)
-        self.dataplane = GrpcDataplane(OPTIONS, self.service, lambda path: path == "/own", self.clock, self.log)
+        self.dataplane = GrpcDataplane(OPTIONS, self.service, self.clock, self.log)
 
     def connect(self, *answers: object, seconds: float = 60.0) -> Connected:
         self.service.answers += answers
@@ -195,11 +195,6 @@ def test_nothing_is_looked_at(world):
     world.dataplane.examine("/no/such/path", "eth0", soon, "cali1")
     assert world.dataplane.look("/no/such/path", "eth0", soon) is None
     assert world.service.calls == []
-
-
-def test_the_own_namespace_is_still_recognised(world):
-    assert world.dataplane.is_own_namespace("/own")
-    assert not world.dataplane.is_own_namespace("/other")
 
 
 @pytest.mark.parametrize(
