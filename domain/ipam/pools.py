@@ -10,7 +10,6 @@ from domain.ipam.address import V4, Address, Cidr
 from domain.ipam.errors import IpamError, NoPool
 from domain.resource import NO_LABELS, Metadata
 from domain.value import Value
-from domain.workload.selector import SelectorError, selects
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
 
 AUTOMATIC = "Automatic"
+SELECT_ALL = ("", "all()")
 WORKLOAD, TUNNEL, LOAD_BALANCER = "Workload", "Tunnel", "LoadBalancer"
 DEFAULT_BLOCK_SIZE = {4: 26, 6: 122}
 BLOCK_SIZES = {4: (20, 32), 6: (116, 128)}  # a block is one record: at most 4,096 addresses
@@ -236,19 +236,28 @@ def _selects(pool: Pool, request: PoolRequest) -> bool:
     try:
         return (
             (pool.assignment_mode or AUTOMATIC) == AUTOMATIC
-            and selects(pool.node_selector, request.node_labels)
-            and selects(pool.namespace_selector, request.namespace_labels or NO_LABELS)
+            and _matches(pool.node_selector, request.node_labels)
+            and _matches(pool.namespace_selector, request.namespace_labels or NO_LABELS)
         )
-    except SelectorError as error:
+    except ValueError as error:
         raise IpamError(f"IPPool {pool.metadata.name}: {error}") from error
 
 
 def deselects(pool: Pool, node_labels: Mapping[str, str]) -> bool:
     """Whether the pool does not want a node with these labels. A selector that cannot be read turns nobody away."""
     try:
-        return not selects(pool.node_selector, node_labels)
-    except SelectorError:
+        return not _matches(pool.node_selector, node_labels)
+    except ValueError:
         return False
+
+
+def _matches(selector: str, labels: Mapping[str, str]) -> bool:
+    """Whether the labels satisfy the selector; `SelectorError`, a ValueError, for a text that is none."""
+    if selector in SELECT_ALL:
+        return True
+    from domain.workload.selector import selects  # few pools select
+
+    return selects(selector, labels)
 
 
 def reserved_cidrs(reservations: Iterable[IPReservation], version: int) -> tuple[Cidr, ...]:
