@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ports.log import Log
     from ports.runtime import BridgeRuntime
     from usecases.calls.call import BridgeCall
-    from usecases.calls.undo import Undo
+    from usecases.calls.safeguards import Undo
 
 OWN_NAME = "my-custom-cni"
 _FLAGS = {"v": "Display version"}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ports.log import Log
     from ports.runtime import Runtime
     from usecases.calls.call import Call
-    from usecases.calls.undo import Undo
+    from usecases.calls.safeguards import Undo
 
 _FLAGS = {"t": "Test datastore connection", "v": "Display version"}
 _UNDECLARED = "0.2.0"  # the version of the result when the configuration declares none

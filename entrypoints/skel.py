@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ports.log import Log
     from ports.runtime import Ports
     from usecases.calls.call import PluginCall
-    from usecases.calls.undo import Undo
+    from usecases.calls.safeguards import Undo
 
     T = TypeVar("T")
     ConfT = TypeVar("ConfT", bound=PluginConf)
@@ -157,7 +157,7 @@ def _respond(plugin: Plugin[ConfT, CallT, PortsT], environ: Mapping[str, str], l
     effects.version = config_version(document)
     check_version(request.command, effects.version, plugin.supported)
 
-    from usecases.calls.undo import Undo
+    from usecases.calls.safeguards import Undo
 
     netconf = plugin.read_netconf(document, request.command)
     log.configure(netconf)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ports.clock import Deadline
     from ports.runtime import BridgeRuntime
     from usecases.calls.call import BridgeCall
-    from usecases.calls.undo import Undo
+    from usecases.calls.safeguards import Undo
 
 
 def add_bridge(call: BridgeCall, runtime: BridgeRuntime, undo: Undo) -> Result:

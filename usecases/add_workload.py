@@ -13,13 +13,12 @@ from domain.workload.profiles import allow_profile
 from ports.datastore import ProfileKey
 from ports.errors import AlreadyExists, Damaged, Refused, Unavailable
 from usecases.calls.cluster_ready import CLUSTER, pass_gates, require_ready
-from usecases.calls.mtu import device_mtu
-from usecases.calls.node_name import node_name, require_nodename_file
+from usecases.calls.find_endpoint import endpoint_key, endpoints_like, matching
+from usecases.calls.network_workload import Networking
 from usecases.calls.safeguards import lock_container, refuse_own_namespace
+from usecases.calls.this_node import device_mtu, node_name, require_nodename_file
 from usecases.ipam.sound_records import fetch_sound
 from usecases.ipam.work import LEAVE, Work, guarded_write
-from usecases.pods.find_endpoint import endpoint_key, endpoints_like, matching
-from usecases.pods.network_workload import Networking
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from ports.datastore import Stored
     from ports.runtime import Runtime
     from usecases.calls.call import Call
-    from usecases.calls.undo import Undo
+    from usecases.calls.safeguards import Undo
     from usecases.ipam.work import Leave
 
 DEVICE_TYPES = ("", "veth", "netkit")

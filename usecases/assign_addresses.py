@@ -13,16 +13,15 @@ from domain.ipam.block import HOST, Owner
 from domain.ipam.errors import IpamError
 from domain.ipam.request import AssignRequest
 from domain.moment import go_string
-from domain.workload.identity import KUBERNETES, identify
+from domain.workload.identity import KUBERNETES, endpoint_name, identify
 from ports.datastore import HandleKey, IPPools
 from ports.errors import Conflict, PortError, Unavailable
-from usecases.calls.node_name import node_name
 from usecases.calls.safeguards import host_lock, refuse_own_namespace
+from usecases.calls.this_node import node_name
 from usecases.ipam.allocation_terms import read_ahead
 from usecases.ipam.auto_assign import auto_assign
 from usecases.ipam.free_addresses import free_unfinished
 from usecases.ipam.work import Work, until_won
-from usecases.pods.find_endpoint import endpoint_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from domain.workload.kubevirt import VirtualMachine
     from ports.runtime import Runtime
     from usecases.calls.call import Call
-    from usecases.calls.undo import Undo
+    from usecases.calls.safeguards import Undo
     from usecases.pods.machine_addresses import MachineAddresses
 
 FRESH = 1.0  # seconds for which what was read ahead of the host's lock will do

@@ -11,7 +11,7 @@ from __future__ import annotations
 from domain.cni.errors import INTERNAL, CniError
 from domain.workload.identity import identify
 from ports.datastore import BlockKey, HandleKey, IPPools
-from usecases.calls.node_name import node_name
+from usecases.calls.this_node import node_name
 from usecases.ipam.locate_block import BlockLocator
 from usecases.ipam.work import Work
 

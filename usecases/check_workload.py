@@ -20,9 +20,9 @@ from ports.dataplane import Seen
 from ports.errors import Refused
 from ports.ipam_plugin import IpamCall
 from usecases.calls.cluster_ready import CLUSTER, require_ready
-from usecases.calls.node_name import node_name, require_nodename_file
+from usecases.calls.find_endpoint import endpoints_like, matching
 from usecases.calls.safeguards import refuse_own_namespace
-from usecases.pods.find_endpoint import endpoints_like, matching
+from usecases.calls.this_node import node_name, require_nodename_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from ports.bridge import NamespaceGone
 from ports.errors import PortError
 from ports.ipam_plugin import IpamCall
 from usecases.bridge.release_bridge import release_addresses
-from usecases.calls.safeguards import lock_container, refuse_host_namespace
-from usecases.calls.undo import attempt
+from usecases.calls.safeguards import attempt, lock_container, refuse_host_namespace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,17 +11,16 @@ damaged records are left, which are the operator's to mend (`usecases/ipam/sound
 from __future__ import annotations
 
 from domain.cni.plugin_conf import OWN_IPAM
-from domain.workload.identity import KUBERNETES, identify
+from domain.workload.identity import KUBERNETES, identify, names_fault
 from ports.errors import Damaged, Missing, PortError, Unavailable
 from usecases.calls.cluster_ready import cluster_and, require_ready
 from usecases.calls.deletion import FIRST_ANSWER, with_settings_of_add
 from usecases.calls.effects import disconnect
+from usecases.calls.find_endpoint import endpoint_key, endpoints_like, matching, was_never_ours
 from usecases.calls.former_ipam import RecordRemoval, release_by_plugin
-from usecases.calls.node_name import node_name, require_nodename_file
-from usecases.calls.safeguards import lock_container, refuse_own_namespace
-from usecases.calls.undo import attempt
+from usecases.calls.safeguards import attempt, lock_container, refuse_own_namespace
+from usecases.calls.this_node import node_name, require_nodename_file
 from usecases.ipam.sound_records import tell_damaged
-from usecases.pods.find_endpoint import endpoint_key, endpoints_like, matching, names_fault, was_never_ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from domain.workload.identity import KUBERNETES, identify
 from ports.datastore import AllocationConfigKey, HandleKey, IPPools, NodeKey
 from ports.errors import Damaged
 from usecases.calls.deletion import with_settings_of_add
-from usecases.calls.node_name import node_name
+from usecases.calls.find_endpoint import was_never_ours
 from usecases.calls.safeguards import host_lock, refuse_own_namespace
+from usecases.calls.this_node import node_name
 from usecases.ipam.free_addresses import NodeAndPools, cooldown_of, free_held
 from usecases.ipam.free_without_handle import free_without_handle
 from usecases.ipam.sound_records import fetch_sound, if_sound
 from usecases.ipam.work import Work
-from usecases.pods.find_endpoint import was_never_ours
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

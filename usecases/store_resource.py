@@ -12,7 +12,7 @@ from domain.ipam.pool_rules import check_pool, check_pool_among, check_pool_chan
 from domain.ipam.pools import IPAMConfiguration, IPReservation, Pool
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.endpoint_rules import check_endpoint, require_subdomain, with_forced_labels
-from domain.workload.names import InvalidField
+from domain.workload.identity import InvalidField
 from domain.workload.profiles import Profile
 from ports.datastore import IPPools
 from ports.errors import AlreadyExists, Conflict, Missing

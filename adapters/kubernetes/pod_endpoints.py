@@ -23,8 +23,7 @@ from adapters.records.kubernetes_objects import (
     endpoint_removal_patch,
 )
 from adapters.records.members import BadRecord
-from domain.workload.identity import KUBERNETES
-from domain.workload.names import parse_name
+from domain.workload.identity import KUBERNETES, parse_name
 from domain.workload.pod_endpoint import is_networked, pod_endpoint, without_wishes
 from ports.datastore import Stored, WorkloadEndpointKey, WorkloadEndpoints
 from ports.errors import Missing

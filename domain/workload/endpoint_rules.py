@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from domain.ipam.address import BITS, Address
 from domain.resource import Metadata
-from domain.workload.identity import identity_of
-from domain.workload.names import InvalidField, full_name
+from domain.workload.identity import InvalidField, full_name, identity_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

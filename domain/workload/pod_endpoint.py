@@ -22,8 +22,7 @@ from domain.workload.annotations import (
     parse_prefix,
 )
 from domain.workload.endpoint import Port, WorkloadEndpoint
-from domain.workload.identity import KUBERNETES, Identity
-from domain.workload.names import DEFAULT_PREFIX, full_name, host_interface_name
+from domain.workload.identity import DEFAULT_PREFIX, KUBERNETES, Identity, full_name, host_interface_name
 from domain.workload.qos import qos_controls
 
 TYPE_CHECKING = False

@@ -9,8 +9,7 @@ Invariant: two different keys of one host never share a file name.
 from __future__ import annotations
 
 from domain.value import Value
-from domain.workload.identity import identity_of
-from domain.workload.names import segments
+from domain.workload.identity import identity_of, segments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

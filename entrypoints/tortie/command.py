@@ -11,7 +11,7 @@ from adapters.records.manifests import BadManifest
 from domain.ipam.errors import IpamError
 from domain.ipam.pool_rules import BadPool
 from domain.value import Value
-from domain.workload.names import InvalidField
+from domain.workload.identity import InvalidField
 from entrypoints.tortie.manifest_files import BadFile
 from ports.errors import PortError
 

@@ -14,7 +14,7 @@ from domain.ipam.errors import IpamError
 from ports.errors import Refused
 from ports.ipam_plugin import IpamPlugin
 from usecases.calls.call import Call
-from usecases.calls.undo import Undo
+from usecases.calls.safeguards import Undo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

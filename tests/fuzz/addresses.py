@@ -15,10 +15,9 @@ from domain.ipam.address import Address, Cidr
 from domain.linux.mac import parse_mac
 from domain.moment import go_string, parse_go_string, parse_rfc3339, rfc3339
 from domain.workload.annotations import parse_prefix
-from domain.workload.identity import Identity
+from domain.workload.identity import Identity, full_name, parse_name, split_name
 from domain.workload.kubevirt import machines_named_by
 from domain.workload.mesos import mesos_endpoint_labels, sanitise_label
-from domain.workload.names import full_name, parse_name, split_name
 from domain.workload.qos import parse_quantity
 from domain.workload.selector import SelectorError, parse_selector, selects
 from fuzz.target import Allowed, Target, attempt, octets_of, require, text_of

@@ -28,7 +28,7 @@ from fuzz.cni import plain_error
 from fuzz.target import Target, attempt, octets_of, require, text_of
 from ports.clock import Deadline
 from usecases import host_local
-from usecases.calls.undo import Undo
+from usecases.calls.safeguards import Undo
 from worlds import one_host, one_node
 from worlds.one_host import OneHost
 from worlds.one_node import NODE, OneNode

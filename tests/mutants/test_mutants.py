@@ -116,7 +116,7 @@ MUTANTS: dict[str, Mutant] = {
         11,
     ),
     "undo forgets what was taken": (
-        "usecases/calls/undo.py",
+        "usecases/calls/safeguards.py",
         "        self._ways_back.append((what, take_back))\n",
         "        self._ways_back.clear()\n",
         170,

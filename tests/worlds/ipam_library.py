@@ -31,7 +31,7 @@ from ports.datastore import (
     IPReservationKey,
     NodeKey,
 )
-from usecases.calls.undo import Undo
+from usecases.calls.safeguards import Undo
 from usecases.ipam.assign_specific import assign_specific
 from usecases.ipam.auto_assign import auto_assign
 from usecases.ipam.claim_block import claim_block

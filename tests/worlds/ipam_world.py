@@ -29,7 +29,7 @@ from ports.errors import AlreadyExists, Missing
 from ports.runtime import Runtime
 from usecases.assign_addresses import assign_addresses
 from usecases.calls.call import Call
-from usecases.calls.undo import Undo
+from usecases.calls.safeguards import Undo
 from usecases.configure_ipam import get_config, set_config
 from usecases.ipam.affinities import release_host_affinities
 from usecases.ipam.auto_assign import auto_assign

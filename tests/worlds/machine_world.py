@@ -14,7 +14,7 @@ from domain.workload.pod import OwnerReference, Pod, VirtualMachineObject
 from ports.datastore import Blocks, HandleKey, IPAMConfigurationKey
 from usecases.assign_addresses import assign_addresses
 from usecases.calls.call import Call
-from usecases.calls.undo import Undo
+from usecases.calls.safeguards import Undo
 from usecases.ipam.owners import promote_owner
 from usecases.release_addresses import release_addresses
 from worlds.ipam_world import NEVER, World

@@ -22,7 +22,7 @@ from ports.firewall import RuleOwner
 from ports.runtime import BridgeRuntime
 from usecases.add_bridge import add_bridge
 from usecases.calls.call import BridgeCall
-from usecases.calls.undo import Undo
+from usecases.calls.safeguards import Undo
 from usecases.check_bridge import check_bridge
 from usecases.collect_bridge import collect_bridge
 from usecases.delete_bridge import delete_bridge

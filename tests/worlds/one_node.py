@@ -46,7 +46,7 @@ from ports.runtime import Runtime
 from usecases.add_workload import add_workload
 from usecases.assign_addresses import assign_addresses
 from usecases.calls.call import Call
-from usecases.calls.undo import Undo
+from usecases.calls.safeguards import Undo
 from usecases.check_workload import check_workload
 from usecases.delete_workload import delete_workload
 from usecases.ipam.work import Work

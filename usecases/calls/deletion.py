@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ports.errors import BadConfiguration, NoWay, PortError, Unauthorized, Unavailable
-from usecases.calls.node_name import NoNodename
+from usecases.calls.this_node import NoNodename
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ports.ipam_plugin import IpamCall
     from ports.runtime import BridgeRuntime, Runtime
     from usecases.calls.call import Call
-    from usecases.calls.undo import Undo
+    from usecases.calls.safeguards import Undo
 
 DEVICE_SHARE = 2.0  # seconds that the device's removal has, however late it is
 

@@ -11,7 +11,15 @@ the container alone, the device and the addresses.
 from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
-from domain.workload.names import InvalidField, full_name, name_matches, name_prefix
+from domain.workload.identity import (
+    InvalidField,
+    endpoint_name,
+    is_storable,
+    name_matches,
+    name_prefix,
+    names_fault,
+    require_storable,
+)
 from ports.datastore import WorkloadEndpointKey, WorkloadEndpoints
 
 TYPE_CHECKING = False
@@ -27,7 +35,7 @@ _ANY_NODE = "node"
 def endpoints_like(identity: Identity) -> WorkloadEndpoints:
     """The listing in which the container's endpoint stands, if it has one."""
     try:
-        _require_storable(identity)
+        require_storable(identity)
         return WorkloadEndpoints(identity.namespace, name_prefix(identity.replace(endpoint="")))
     except InvalidField as error:
         raise CniError(INTERNAL, f"error constructing WorkloadEndpoint prefix: {error}") from error
@@ -39,43 +47,9 @@ def matching(identity: Identity, endpoints: tuple[Stored[WorkloadEndpoint], ...]
     return next((stored for stored in endpoints if name_matches(anonymous, stored.record.metadata.name)), None)
 
 
-def endpoint_name(identity: Identity) -> str:
-    try:
-        _require_storable(identity)
-        return full_name(identity)
-    except InvalidField as error:
-        raise CniError(INTERNAL, f"error constructing WorkloadEndpoint name: {error}") from error
-
-
 def endpoint_key(identity: Identity) -> WorkloadEndpointKey:
     """The key of the endpoint that is exactly this interface's."""
     return WorkloadEndpointKey(identity.namespace, endpoint_name(identity))
-
-
-def _require_storable(identity: Identity) -> None:
-    """InvalidField for a name that would be two in a datastore's keys and URLs, or none; the original tries them."""
-    for field, text in (
-        ("node", identity.node),
-        ("pod", identity.pod),
-        ("containerID", identity.container_id),
-        ("endpoint", identity.endpoint),
-    ):
-        if not is_storable(text):
-            shown = text.encode("utf-8", "backslashreplace").decode()
-            raise InvalidField(field, shown, "field must be text without '/' and NUL")
-
-
-def is_storable(text: str) -> bool:
-    return "/" not in text and "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def names_fault(identity: Identity) -> CniError | None:
-    """Why the identity can have no endpoint, None if it can."""
-    try:
-        endpoint_name(identity)
-    except CniError as error:
-        return error
-    return None
 
 
 def was_never_ours(identity: Identity, log: Log) -> bool:

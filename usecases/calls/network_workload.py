@@ -10,12 +10,11 @@ from domain.resource import Metadata
 from domain.workload.attachment import DEFAULT_ROUTES, Attachment
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.endpoint_rules import check_endpoint, with_forced_labels
+from domain.workload.identity import InvalidField, endpoint_name, host_interface_name
 from domain.workload.mesos import mesos_endpoint_labels
-from domain.workload.names import InvalidField, host_interface_name
 from ports.datastore import WorkloadEndpointKey
 from ports.ipam_plugin import IpamCall
 from usecases.calls.effects import ask_ipam, connect_device
-from usecases.pods.find_endpoint import endpoint_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from ports.dataplane import Connected
     from ports.runtime import Runtime
     from usecases.calls.call import Call
-    from usecases.calls.undo import Undo
+    from usecases.calls.safeguards import Undo
 
 
 class Networking:

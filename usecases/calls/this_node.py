@@ -1,21 +1,27 @@
-"""Under which name this machine is known to Calico.
+"""What a call takes from this machine: the name under which Calico knows it, and the MTU that calico-node found out.
 
-All records of a machine hang on this name, so every plugin and verb decides it in the same order.
+All records of a machine hang on its name, so every plugin and verb decides it in the same order.
 
-Invariant: the same configuration and files give ADD and DEL the same name.
+Invariant: the same configuration and files give ADD and DEL the same name. A damaged MTU file is an error even where
+the configuration makes it useless, as in the original.
 """
 
 from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
-from ports.errors import PortError
+from ports.errors import Missing, PortError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.cni.netconf import NetConf
+    from ports.log import Log
     from ports.node import ThisNode
 
-DEFAULT_FILE = "/var/lib/calico/nodename"
+NODENAME_FILE = "/var/lib/calico/nodename"
+MTU_FILE = "/var/lib/calico/mtu"
+LARGEST_MTU = (1 << 31) - 1  # what the kernel takes as a number; a device refuses far smaller ones
+_LARGEST = (1 << 63) - 1
+_DIGITS = frozenset("0123456789")
 
 
 class NoNodename(CniError):
@@ -35,7 +41,7 @@ def require_nodename_file(netconf: NetConf, node: ThisNode) -> None:
     superfluous = netconf.nodename != "" and netconf.nodename_file == ""
     if netconf.nodename_file_optional or superfluous:
         return
-    path = netconf.nodename_file or DEFAULT_FILE
+    path = netconf.nodename_file or NODENAME_FILE
     if not node.exists(path):
         raise NoNodename(path, _advice(netconf))
 
@@ -56,11 +62,47 @@ def node_name(netconf: NetConf, node: ThisNode) -> str:
     White space around the file's content does not count (the original takes it for a part of the name). A file that
     cannot be read counts as absent.
     """
-    return netconf.nodename or _from_file(netconf, node) or netconf.hostname or node.host_name().strip().lower()
+    return netconf.nodename or _name_from_file(netconf, node) or netconf.hostname or node.host_name().strip().lower()
 
 
-def _from_file(netconf: NetConf, node: ThisNode) -> str:
+def _name_from_file(netconf: NetConf, node: ThisNode) -> str:
     try:
-        return node.read(netconf.nodename_file or DEFAULT_FILE).strip()
+        return node.read(netconf.nodename_file or NODENAME_FILE).strip()
     except PortError:
         return ""
+
+
+def device_mtu(netconf: NetConf, node: ThisNode, log: Log) -> int:
+    """The MTU, 0 (also for a negative one) for the kernel's default. CniError `failed to read MTU file: <why>`."""
+    from_file = _mtu_from_file(node, log, required=netconf.require_mtu_file)
+    mtu = netconf.mtu or from_file
+    if mtu > LARGEST_MTU:
+        raise CniError(INTERNAL, f"MTU {mtu} is more than a device can have ({LARGEST_MTU})")
+    return max(0, mtu)
+
+
+def _mtu_from_file(node: ThisNode, log: Log, *, required: bool) -> int:
+    try:
+        text = node.read(MTU_FILE)
+    except Missing as error:
+        if required:
+            raise _unreadable_mtu(str(error)) from error
+        log.debug("No MTU file", path=MTU_FILE)
+        return 0
+    except PortError as error:
+        raise _unreadable_mtu(str(error)) from error
+    return _integer(text.strip())
+
+
+def _integer(text: str) -> int:
+    """As Go's `strconv.Atoi`: an optional sign and ASCII digits that fit 64 bits."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not digits or not _DIGITS.issuperset(digits):
+        raise _unreadable_mtu(f'strconv.Atoi: parsing "{text}": invalid syntax')
+    if len(digits) > 19 or int(digits) > _LARGEST:
+        raise _unreadable_mtu(f'strconv.Atoi: parsing "{text}": value out of range')
+    return int(text)
+
+
+def _unreadable_mtu(why: str) -> CniError:
+    return CniError(INTERNAL, f"failed to read MTU file: {why}")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from domain.ipam.pools import Pool
     from ports.datastore import Stored
     from ports.node import ThisNode
-    from usecases.calls.undo import Undo
+    from usecases.calls.safeguards import Undo
     from usecases.ipam.work import Work
 
 UPGRADED = "/var/run/calico/cni/ipam_upgraded"

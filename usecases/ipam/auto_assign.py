@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from domain.ipam.block import Block
     from ports.clock import Deadline
     from ports.datastore import Stored
-    from usecases.calls.undo import Undo
+    from usecases.calls.safeguards import Undo
     from usecases.ipam.allocation_terms import Surroundings, Terms
     from usecases.ipam.work import Work
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from domain.ipam.block import Attribute, Block
     from domain.ipam.request import AssignRequest
     from ports.clock import Deadline
-    from usecases.calls.undo import Undo
+    from usecases.calls.safeguards import Undo
     from usecases.ipam.work import Leave, Work
 
     Place = tuple[Cidr, int]

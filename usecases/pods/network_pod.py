@@ -14,7 +14,7 @@ from domain.linux.mac import parse_mac
 from domain.workload.annotations import FLOATING_IPS, floating_nats, hardware_address
 from domain.workload.status_file import policy_key, status_file_name
 from usecases.calls.effects import connect_device
-from usecases.pods.network_workload import attachment_of, require_storable
+from usecases.calls.network_workload import attachment_of, require_storable
 from usecases.pods.pod_ipam import PodIpam
 from usecases.pods.read_pod import read_pod
 from usecases.pods.store_endpoint import store_pod_endpoint
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ports.datastore import Stored
     from ports.runtime import Runtime
     from usecases.calls.call import Call
-    from usecases.calls.undo import Undo
+    from usecases.calls.safeguards import Undo
     from usecases.pods.read_pod import PodSubject
 
 

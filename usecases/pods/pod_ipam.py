@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from domain.ipam.address import Address, Cidr
     from ports.runtime import Runtime
     from usecases.calls.call import Call
-    from usecases.calls.undo import Undo
+    from usecases.calls.safeguards import Undo
     from usecases.pods.read_pod import PodSubject
 
 AZURE = "azure-vnet-ipam"

@@ -23,11 +23,9 @@ from domain.workload.annotations import (
 )
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.endpoint_rules import with_forced_labels
-from domain.workload.identity import KUBERNETES
-from domain.workload.names import host_interface_name
+from domain.workload.identity import KUBERNETES, endpoint_name, host_interface_name
 from domain.workload.pod_endpoint import pod_endpoint
 from ports.datastore import IPPools
-from usecases.pods.find_endpoint import endpoint_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

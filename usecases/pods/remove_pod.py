@@ -14,10 +14,10 @@ from ports.ipam_plugin import IpamCall
 from usecases.calls.cluster_ready import CLUSTER, require_ready
 from usecases.calls.deletion import FIRST_ANSWER
 from usecases.calls.effects import disconnect
+from usecases.calls.find_endpoint import endpoint_key, endpoints_like, matching
 from usecases.calls.former_ipam import RecordRemoval
-from usecases.calls.undo import attempt
+from usecases.calls.safeguards import attempt
 from usecases.ipam.sound_records import fetch_sound, if_sound, tell_damaged
-from usecases.pods.find_endpoint import endpoint_key, endpoints_like, matching
 from usecases.pods.pod_ipam import AZURE
 
 TYPE_CHECKING = False

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ports.clock import Deadline
     from ports.datastore import Datastore, Stored
     from ports.runtime import Runtime
-    from usecases.calls.undo import Undo
+    from usecases.calls.safeguards import Undo
 
 MAX_WRITES = 5
 

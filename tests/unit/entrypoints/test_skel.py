@@ -29,7 +29,7 @@ from ports.clock import Deadline
 from ports.errors import BadConfiguration, Conflict, Expired, Refused, Unavailable
 from ports.runtime import Runtime
 from usecases.calls.call import Call
-from usecases.calls.undo import Undo
+from usecases.calls.safeguards import Undo
 from worlds.no_ports import opener_without_ports
 
 NETCONF = {"cniVersion": "1.0.0", "name": "net1", "policy": {"k8s_auth_token": "planted-token"}}

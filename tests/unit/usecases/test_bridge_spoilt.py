@@ -20,7 +20,7 @@ from ports.errors import PortError, Refused, Unavailable
 from spoiling import Path, Spoilt, spoilt_documents
 from usecases.add_bridge import add_bridge
 from usecases.calls.call import BridgeCall
-from usecases.calls.undo import Undo
+from usecases.calls.safeguards import Undo
 from usecases.collect_bridge import collect_bridge
 from usecases.delete_bridge import delete_bridge
 from worlds.one_host import NETWORK, ONE_V4, OneHost

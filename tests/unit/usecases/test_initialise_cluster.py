@@ -10,7 +10,7 @@ from domain.cluster import ClusterInformation
 from domain.ipam.pool_rules import BadPool
 from domain.ipam.pools import Pool
 from domain.resource import Metadata
-from domain.workload.names import InvalidField
+from domain.workload.identity import InvalidField
 from ports.datastore import ClusterInformationKey, IPPoolKey, IPPools, NodeKey
 from ports.errors import AlreadyExists, Refused
 from usecases.initialise_cluster import Initialised, Wish, initialise_cluster

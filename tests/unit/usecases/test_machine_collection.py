@@ -16,7 +16,7 @@ from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint
 from ports.datastore import WorkloadEndpointKey
 from ports.errors import BadConfiguration, Unavailable
-from usecases.calls.undo import Undo
+from usecases.calls.safeguards import Undo
 from usecases.check_ipam import check_ipam
 from usecases.collect_ipam import DONE, KEPT, Sweep, collect_ipam
 from usecases.ipam.assign_specific import assign_specific

@@ -26,7 +26,7 @@ from domain.workload.pod import OwnerReference, VirtualMachineObject
 from ports.datastore import Affinities, Blocks, Handles, IPPoolKey, NodeKey
 from usecases.assign_addresses import assign_addresses
 from usecases.calls.call import Call
-from usecases.calls.undo import Undo
+from usecases.calls.safeguards import Undo
 from usecases.release_addresses import release_addresses
 from worlds.ipam_world import NEVER
 from worlds.machine_world import MachineWorld

@@ -8,7 +8,7 @@ from adapters.memory.log import RecordingLog
 from adapters.memory.node import MemoryNode
 from domain.cni.errors import CniError
 from domain.cni.netconf import NetConf
-from usecases.calls.mtu import device_mtu
+from usecases.calls.this_node import device_mtu
 
 FILE = "/var/lib/calico/mtu"
 

@@ -7,7 +7,7 @@ import pytest
 from adapters.memory.node import MemoryNode
 from domain.cni.errors import CniError
 from domain.cni.netconf import NetConf
-from usecases.calls.node_name import node_name, require_nodename_file
+from usecases.calls.this_node import node_name, require_nodename_file
 
 FILE = "/var/lib/calico/nodename"
 ALL = {"nodename": "explicit", "hostname": "deprecated"}

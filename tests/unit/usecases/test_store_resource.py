@@ -11,7 +11,7 @@ from domain.ipam.pool_rules import BadPool
 from domain.ipam.pools import IPAMConfiguration, IPReservation, Pool
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint
-from domain.workload.names import InvalidField
+from domain.workload.identity import InvalidField
 from ports.datastore import (
     ClusterInformationKey,
     IPAMConfigurationKey,

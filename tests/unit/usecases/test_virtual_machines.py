@@ -20,7 +20,7 @@ from ports.datastore import BlockKey, Blocks, HandleKey, IPAMConfigurationKey, I
 from ports.errors import Refused, Unauthorized, Unavailable
 from ports.former import Installed
 from usecases.assign_addresses import assign_addresses
-from usecases.calls.undo import Undo
+from usecases.calls.safeguards import Undo
 from usecases.ipam.owners import set_owner_attributes
 from usecases.ipam.release_listed import release_listed
 from usecases.ipam.work import guarded_write

@@ -10,8 +10,7 @@ from domain.ipam.address import Cidr
 from domain.resource import Metadata
 from domain.workload.endpoint import Nat, Port, WorkloadEndpoint
 from domain.workload.endpoint_rules import check_endpoint, is_subdomain, with_forced_labels
-from domain.workload.identity import identity_of
-from domain.workload.names import InvalidField, full_name
+from domain.workload.identity import InvalidField, full_name, identity_of
 
 PLAIN = WorkloadEndpoint(
     Metadata("node--a-cni-cid-eth0", "default"),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from domain.workload.identity import Identity
-from domain.workload.names import host_interface_name
+from domain.workload.identity import Identity, host_interface_name
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.workload.identity import Identity
-from domain.workload.names import (
+from domain.workload.identity import (
+    Identity,
     InvalidField,
     full_name,
     name_matches,

@@ -9,14 +9,14 @@ from domain.ipam.block import Owner
 from domain.ipam.errors import StillContended
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint
-from domain.workload.identity import Identity
+from domain.workload.identity import Identity, endpoint_name
 from ports.clock import Deadline
 from ports.datastore import ClusterInformationKey, HandleKey, WorkloadEndpointKey
 from ports.errors import Expired, Refused, Unauthorized, Unavailable
 from usecases.calls.cluster_ready import CLUSTER, cluster_information, pass_gates, require_ready
+from usecases.calls.find_endpoint import endpoints_like, matching
 from usecases.calls.safeguards import host_lock, refuse_own_namespace
 from usecases.ipam.work import Work
-from usecases.pods.find_endpoint import endpoint_name, endpoints_like, matching
 from worlds.one_node import NEVER, OneNode
 
 

@@ -12,7 +12,7 @@ from domain.moment import SECOND, rfc3339
 from domain.resource import Metadata
 from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPReservationKey
 from ports.errors import Unavailable
-from usecases.calls.undo import Undo
+from usecases.calls.safeguards import Undo
 from usecases.ipam.assign_specific import assign_specific
 from usecases.ipam.free_addresses import free_allocation, free_handle
 from usecases.ipam.work import MAX_TRIES
