@@ -1,8 +1,7 @@
 """The network configuration on stdin, as values: every field with its type, default and error.
 
 The tables at the end say where each key's value goes and which type it must have; `json_fields` has the rules of
-matching. Types are checked for all keys, also those that another dataplane or the other plugin uses. A DEL ignores
-spoilt members that it can do without, since a container has to end whatever has become of its configuration.
+matching. Types are checked for all keys, also those that another dataplane or the other plugin uses.
 
 Invariant: past this module nobody looks at the JSON again; texts passed on to other plugins are the original text.
 """
@@ -22,7 +21,6 @@ from domain.cni.json_fields import (
     text_or_flag,
     texts,
     unsigned,
-    without,
 )
 from domain.cni.plugin_conf import OWN_IPAM, Delegate, PluginConf
 from domain.json_text import JsonError, dumps, kind_of, parse
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from domain.cni.json_fields import Fields
+    from domain.cni.json_fields import Fields, Reader
     from domain.json_text import Json
 
 
@@ -147,11 +145,12 @@ class NetConf(PluginConf):
 
         What was lost may have been found elsewhere since, or matter to another type only.
         """
+        if not self.lost:
+            return ""
+        from domain.cni.datastores import kind_that_needs, said_at
+
         for place, why in self.lost:
-            value: Any = self
-            for name in place:
-                value = getattr(value, name)
-            if not value and datastore_type in ("", _MATTERS_TO.get(place[0], datastore_type)):
+            if not said_at(self, place) and (not datastore_type or kind_that_needs(place) in ("", datastore_type)):
                 return why
         return ""
 
@@ -161,7 +160,7 @@ def parse_netconf(netconf_text: str) -> NetConf:
     try:
         document = parse(netconf_text)
     except JsonError as error:
-        raise CniError(INTERNAL, f"failed to load netconf: {error}") from None
+        raise _unreadable(error) from None
     return read_netconf(document)
 
 
@@ -176,19 +175,34 @@ def read_netconf(document: Json, verb: str = "ADD", *, ipam_only: bool = False) 
         return NetConf()
     if not isinstance(document, dict):
         why = f"json: cannot unmarshal {kind_of(document)} into Go value of type types.NetConf"
-        raise CniError(INTERNAL, f"failed to load netconf: {why}")
-    found: dict[str, Any] = {}
+        raise _unreadable(why)
     try:
-        if verb == "DEL":
-            found = _without_spoilt(document, _NEEDED_BY_IPAM if ipam_only else _NEEDED_BY_NETWORK)
-        else:
-            found = read_fields(document, _NETCONF, "NetConf")
-    except ValueError as error:
-        raise CniError(INTERNAL, f"failed to load netconf: {error}") from None
+        found = _read_members(document)
+    except WrongType as error:
+        if verb != "DEL":
+            raise _unreadable(error) from None
+        found = _without_spoilt(document, ipam_only=ipam_only)
     for spread in _SPREAD:
         found.update(found.pop(spread, {}))
     netconf = NetConf(**found)
     return netconf.replace(warnings=netconf.warnings + _odd_families(netconf.ipam)) if verb == "ADD" else netconf
+
+
+def _read_members(document: dict[str, Json]) -> dict[str, Any]:
+    return read_fields(document, _NETCONF, "NetConf")
+
+
+def _without_spoilt(document: dict[str, Json], *, ipam_only: bool) -> dict[str, Any]:
+    from domain.cni.spoilt_netconf import without_spoilt  # few configurations are spoilt
+
+    try:
+        return without_spoilt(document, _read_members, ipam_only=ipam_only)
+    except WrongType as error:
+        raise _unreadable(error) from None
+
+
+def _unreadable(why: object) -> CniError:
+    return CniError(INTERNAL, f"failed to load netconf: {why}")
 
 
 def _odd_families(ipam: IpamSettings) -> tuple[str, ...]:
@@ -203,26 +217,9 @@ def _odd_families(ipam: IpamSettings) -> tuple[str, ...]:
     )
 
 
-def _without_spoilt(document: dict[str, Json], needed: frozenset[tuple[str, ...]]) -> dict[str, Any]:
-    """The members as DEL takes them, with `warnings`. WrongType for one that is needed."""
-    warnings: tuple[str, ...] = ()
-    best: dict[str, Any] = {}
-    lost: tuple[tuple[tuple[str, ...], str], ...] = ()
-    lost_ipam = ""
-    while True:
-        try:
-            told = {"warnings": warnings, "lost": lost, "lost_ipam": lost_ipam}
-            return {**read_fields(document, _NETCONF, "NetConf"), **best, **told}
-        except WrongType as error:
-            if error.place in needed:
-                raise
-            document = without(document, error.spelt)
-            warnings += (f'DEL does without "{".".join(error.spelt)}" of the network configuration; mend it: {error}',)
-            if error.place in _WHERE_RECORDS:
-                lost += ((_WHERE_RECORDS[error.place], f"failed to load netconf: {error}"),)
-            if error.place in _WHO_GAVE_ADDRESSES:
-                lost_ipam = f"failed to load netconf: {error}"
-            best.update(_INSTEAD.get(error.place, {}))
+def _same(read: Reader, *keys: str) -> dict[str, tuple[str, Reader]]:
+    """Rows of keys whose fields are called as they are."""
+    return {key: (key, read) for key in keys}
 
 
 def _raw(value: Json, _where: str) -> str:
@@ -255,43 +252,15 @@ def _mesos(found: dict[str, Any]) -> dict[str, Any]:
     return {"mesos_network_name": info.get("name", ""), "mesos_labels": labels}
 
 
-# DEL needs to know under which node's name records are; that of the network plugin also which plugin holds the
-# addresses and which one the device. With another value there than ADD had it would look in the wrong place, find
-# nothing and call that a success. `name` and `cniVersion` are read before (`domain.cni.request`).
-_NEEDED_BY_IPAM = frozenset([("nodename",), ("nodename_file",), ("hostname",)])
-_NEEDED_BY_NETWORK = _NEEDED_BY_IPAM | {("dataplane_options",)}
-# Who gave the addresses is found out otherwise, as far as that can be.
-_WHO_GAVE_ADDRESSES = {("ipam",), ("ipam", "type")}
-# Likewise where records are; but the rest is done without them. Each with the place that a value has to be found for.
-_WHERE_RECORDS = {
-    place: place
-    for place in [
-        *(("datastore_type",), ("sqlite_path",), ("etcd_endpoints",), ("etcd_discovery_srv",), ("calico_api_group",)),
-        *(("etcd_key_file",), ("etcd_cert_file",), ("etcd_ca_cert_file",)),
-        *(("kubernetes", "kubeconfig"), ("kubernetes", "k8s_api_root"), ("policy", "k8s_api_root")),
-    ]
-}
-_WHERE_RECORDS["kubernetes",] = ("kubernetes", "kubeconfig")
-_MATTERS_TO = {
-    "sqlite_path": "sqlite",
-    **dict.fromkeys([place[0] for place in _WHERE_RECORDS if place[0].startswith("etcd_")], "etcdv3"),
-    **dict.fromkeys(("kubernetes", "policy", "calico_api_group"), "kubernetes"),
-}
-# What stands for a member of a wrong type where its default would hold DEL up.
-_INSTEAD: dict[tuple[str, ...], dict[str, Any]] = {("nodename_file_optional",): {"nodename_file_optional": True}}
-
 # Names that several keys spread over fields of NetConf, each read as a mapping of those fields.
 _SPREAD = ("dataplane", "feature_control", "container_settings", "args", "runtime_config")
 
 _IPAM: Fields = {
-    "type": ("type", text),
     "Name": ("name", text),
-    "subnet": ("subnet", text),
-    "assign_ipv4": ("assign_ipv4", text_or_flag),
-    "assign_ipv6": ("assign_ipv6", text_or_flag),
-    "ipv4_pools": ("ipv4_pools", texts),
-    "ipv6_pools": ("ipv6_pools", texts),
-    "optional_families": ("optional_families", flag),
+    **_same(text, "type", "subnet"),
+    **_same(text_or_flag, "assign_ipv4", "assign_ipv6"),
+    **_same(texts, "ipv4_pools", "ipv6_pools"),
+    **_same(flag, "optional_families"),
 }
 # The original's type has no name, so Go prints all of it (recorded in the answer to `"ipam": "x"`).
 _IPAM_GO_TYPE = (
@@ -299,32 +268,17 @@ _IPAM_GO_TYPE = (
     'AssignIpv4 *string "json:\\"assign_ipv4\\""; AssignIpv6 *string "json:\\"assign_ipv6\\""; '
     'IPv4Pools []string "json:\\"ipv4_pools,omitempty\\""; IPv6Pools []string "json:\\"ipv6_pools,omitempty\\"" }'
 )
-_POLICY: Fields = {
-    "type": ("type", text),
-    "k8s_api_root": ("k8s_api_root", text),
-    "k8s_auth_token": ("k8s_auth_token", text),
-    "k8s_client_certificate": ("k8s_client_certificate", text),
-    "k8s_client_key": ("k8s_client_key", text),
-    "k8s_certificate_authority": ("k8s_certificate_authority", text),
-}
-_KUBERNETES: Fields = {
-    "kubeconfig": ("kubeconfig", text),
-    "k8s_api_root": ("k8s_api_root", text),
-    "node_name": ("node_name", text),
-}
-_FEATURES: Fields = {"ip_addrs_no_ipam": ("ip_addrs_no_ipam", flag), "floating_ips": ("floating_ips", flag)}
-_CONTAINER: Fields = {"allow_ip_forwarding": ("allow_ip_forwarding", flag)}
-_DNS: Fields = {
-    "servers": ("servers", texts),
-    "domain": ("domain", text),
-    "searches": ("searches", texts),
-    "options": ("options", texts),
-}
+_POLICY = _same(text, "type", "k8s_api_root", "k8s_auth_token", "k8s_client_certificate", "k8s_client_key")
+_POLICY |= _same(text, "k8s_certificate_authority")
+_KUBERNETES = _same(text, "kubeconfig", "k8s_api_root", "node_name")
+_FEATURES = _same(flag, "ip_addrs_no_ipam", "floating_ips")
+_CONTAINER = _same(flag, "allow_ip_forwarding")
+_DNS = {**_same(texts, "servers", "searches", "options"), **_same(text, "domain")}
 _RUNTIME: Fields = {
     "dns": ("runtime_dns", section(_DNS, lambda found: RuntimeDns(**found), "types.RuntimeDNS", "runtimeConfig.dns."))
 }
 _MESOS = "args.org.apache.mesos."
-_LABEL: Fields = {"key": ("key", text), "value": ("value", text)}
+_LABEL = _same(text, "key", "value")
 _LABELS: Fields = {
     "labels": (
         "labels",
@@ -345,47 +299,19 @@ _ARGS: Fields = {"org.apache.mesos": ("mesos", section(_APACHE, _spread, "types.
 
 _NETCONF: Fields = {
     "cniVersion": ("cni_version", text),
-    "name": ("name", text),
-    "type": ("type", text),
-    "mode": ("mode", text),
-    "vxlan_mac_prefix": ("vxlan_mac_prefix", text),
-    "vxlan_vni": ("vxlan_vni", unsigned),
-    "qps": ("qps", integer),
-    "burst": ("burst", integer),
-    "mtu": ("mtu", integer),
-    "num_queues": ("num_queues", integer),
-    "nodename": ("nodename", text),
-    "nodename_file": ("nodename_file", text),
-    "nodename_file_optional": ("nodename_file_optional", flag),
-    "hostname": ("hostname", text),
-    "require_mtu_file": ("require_mtu_file", flag),
-    "datastore_type": ("datastore_type", text),
-    "sqlite_path": ("sqlite_path", text),
-    "etcd_endpoints": ("etcd_endpoints", text),
-    "etcd_discovery_srv": ("etcd_discovery_srv", text),
-    "etcd_authority": ("etcd_authority", text),
-    "etcd_scheme": ("etcd_scheme", text),
-    "etcd_key_file": ("etcd_key_file", text),
-    "etcd_cert_file": ("etcd_cert_file", text),
-    "etcd_ca_cert_file": ("etcd_ca_cert_file", text),
-    "calico_api_group": ("calico_api_group", text),
-    "device_type": ("device_type", text),
-    "include_default_routes": ("include_default_routes", flag),
     "dataplane_options": ("dataplane", _dataplane),
-    "readiness_gates": ("readiness_gates", texts),
-    "policy_setup_timeout_seconds": ("policy_setup_timeout_seconds", integer),
-    "endpoint_status_dir": ("endpoint_status_dir", text),
-    "ipam_lock_file": ("ipam_lock_file", text),
-    "timeout_seconds": ("timeout_seconds", integer),
-    "log_level": ("log_level", text),
-    "log_file_path": ("log_file_path", text),
-    "log_file_max_size": ("log_file_max_size", integer),
-    "log_file_max_age": ("log_file_max_age", integer),
-    "log_file_max_count": ("log_file_max_count", integer),
-    "windows_use_single_network": ("windows_use_single_network", flag),
-    "windows_disable_default_deny_all_policy": ("windows_disable_default_deny_all_policy", flag),
     "windows_loopback_DSR": ("windows_loopback_dsr", flag),
-    "windows_pod_deletion_timestamp_timeout": ("windows_pod_deletion_timestamp_timeout", integer),
+    **_same(text, "name", "type", "mode", "vxlan_mac_prefix", "nodename", "nodename_file", "hostname", "device_type"),
+    **_same(text, "datastore_type", "sqlite_path", "calico_api_group", "etcd_endpoints", "etcd_discovery_srv"),
+    **_same(text, "etcd_authority", "etcd_scheme", "etcd_key_file", "etcd_cert_file", "etcd_ca_cert_file"),
+    **_same(text, "endpoint_status_dir", "ipam_lock_file", "log_level", "log_file_path"),
+    **_same(integer, "qps", "burst", "mtu", "num_queues", "timeout_seconds", "policy_setup_timeout_seconds"),
+    **_same(integer, "log_file_max_size", "log_file_max_age", "log_file_max_count"),
+    **_same(integer, "windows_pod_deletion_timestamp_timeout"),
+    **_same(flag, "nodename_file_optional", "require_mtu_file", "include_default_routes"),
+    **_same(flag, "windows_use_single_network", "windows_disable_default_deny_all_policy"),
+    **_same(unsigned, "vxlan_vni"),
+    **_same(texts, "readiness_gates"),
     "ipam": ("ipam", section(_IPAM, lambda found: IpamSettings(**found), _IPAM_GO_TYPE, "ipam.", "")),
     "policy": ("policy", _section("policy", _POLICY, lambda found: PolicySettings(**found), "types.Policy")),
     "kubernetes": (

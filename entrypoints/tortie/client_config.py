@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 
+from domain.cni.datastores import INLINE, SETTINGS
 from domain.value import Value
 from entrypoints.tortie.manifest_files import BadFile, read_documents
 
@@ -20,31 +21,8 @@ if TYPE_CHECKING:
 
 DEFAULT_PATH = "/etc/calico/calicoctl.cfg"
 KIND, API_VERSION = "CalicoAPIConfig", "projectcalico.org/v3"
-_INLINE = ("etcdKey", "etcdCert", "etcdCACert")
-_VARIABLES = {  # member of the file's spec → the variable that says the same
-    "datastoreType": "DATASTORE_TYPE",
-    "etcdEndpoints": "ETCD_ENDPOINTS",
-    "etcdDiscoverySrv": "ETCD_DISCOVERY_SRV",
-    "etcdUsername": "ETCD_USERNAME",
-    "etcdPassword": "ETCD_PASSWORD",
-    "etcdKeyFile": "ETCD_KEY_FILE",
-    "etcdCertFile": "ETCD_CERT_FILE",
-    "etcdCACertFile": "ETCD_CA_CERT_FILE",
-    "kubeconfig": "KUBECONFIG",
-    "kubeconfigInline": "KUBECONFIG_INLINE",
-    "k8sAPIEndpoint": "K8S_API_ENDPOINT",
-    "k8sKeyFile": "K8S_KEY_FILE",
-    "k8sCertFile": "K8S_CERT_FILE",
-    "k8sCAFile": "K8S_CA_FILE",
-    "k8sAPIToken": "K8SAPITOKEN",
-    "k8sInsecureSkipTLSVerify": "K8S_INSECURE_SKIP_TLS_VERIFY",
-    "k8sDisableNodePoll": "K8S_DISABLE_NODE_POLL",
-    "k8sUsePodCIDR": "USE_POD_CIDR",
-    "k8sClientQPS": "K8S_CLIENT_QPS",
-    "k8sClientBurst": "K8S_CLIENT_BURST",
-    "k8sCurrentContext": "K8S_CURRENT_CONTEXT",
-    "calicoAPIGroup": "CALICO_API_GROUP",
-}
+_INLINE = frozenset(member for _, _, _, member, what in SETTINGS if what == INLINE)
+_VARIABLES = {member: variable for _, _, variable, member, _ in SETTINGS if member and variable}
 
 
 class ClientConfig(Value):

@@ -45,7 +45,7 @@ def open_bridge_runtime(conf: BridgeConf, environ: Mapping[str, str], log: Log) 
 def bridges(environ: Mapping[str, str], clock: Clock, log: Log) -> Bridges:
     from adapters.linux.bridges import LinuxBridges
     from adapters.linux.netlink.transports import load_lean_bridge, load_pyroute2_bridge
-    from entrypoints.wiring.calico import chosen_netlink
+    from entrypoints.wiring.dataplanes import chosen_netlink
 
     return LinuxBridges(clock, log, chosen_netlink(environ, load_lean_bridge, load_pyroute2_bridge))
 

@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import sys
 
+from domain.cni.datastores import ETCD, KUBERNETES, SQLITE, inherited
 from domain.cni.plugin_conf import OWN_IPAM
+from domain.value import Value
 from ports.errors import BadConfiguration, NoWay, Refused
 from ports.runtime import Runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import TypeVar
+    from typing import Any
 
-    from adapters.grpc.transport import GrpcTransport
-    from adapters.linux.netlink.transports import NetlinkLoader
     from domain.cni.netconf import NetConf
     from entrypoints.wiring.kubernetes import ApiServers
     from ports.clock import Clock
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from ports.node import ThisNode
     from ports.readiness import Readiness
 
-    Load = TypeVar("Load", bound=Callable[[], object])
 
 DEFAULT_SQLITE_PATH = "/var/lib/tortie/datastore.db"
 NETWORK_PLUGIN = "calico"
@@ -53,7 +52,7 @@ def open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runt
             environment, whole(netconf, netconf.datastore_type).sqlite_path, timepiece, servers, log=log
         ),
         cluster=lambda: cluster(whole(netconf, "kubernetes"), environment, servers),
-        dataplane=lambda: dataplane(netconf, timepiece, log, environment),
+        dataplane=lambda: _dataplane(netconf, timepiece, log, environment),
         ipam_plugin=lambda: ipam_plugin(netconf, environment, runtime),
         node=node,
         lock=lambda: lock(netconf.ipam_lock_file, timepiece, log),
@@ -74,23 +73,7 @@ def whole(netconf: NetConf, datastore_type: str) -> NetConf:
 
 def exported(netconf: NetConf, environ: Mapping[str, str]) -> dict[str, str]:
     """The environment with the configuration's datastore settings in it, as IPAM plugins inherit it."""
-    settings = {
-        "DATASTORE_TYPE": netconf.datastore_type,
-        "ETCD_ENDPOINTS": netconf.etcd_endpoints,
-        "ETCD_DISCOVERY_SRV": netconf.etcd_discovery_srv,
-        "ETCD_KEY_FILE": netconf.etcd_key_file,
-        "ETCD_CERT_FILE": netconf.etcd_cert_file,
-        "ETCD_CA_CERT_FILE": netconf.etcd_ca_cert_file,
-        "ETCD_AUTHORITY": netconf.etcd_authority,
-        "ETCD_SCHEME": netconf.etcd_scheme,
-        "KUBECONFIG": netconf.kubernetes.kubeconfig,
-        "K8S_API_ENDPOINT": netconf.kubernetes.k8s_api_root,
-        "K8S_API_TOKEN": netconf.policy.k8s_auth_token,
-        "CALICO_API_GROUP": netconf.calico_api_group,
-        "K8S_CLIENT_QPS": str(netconf.qps or ""),
-        "K8S_CLIENT_BURST": str(netconf.burst or ""),
-    }
-    return {**environ, **{name: text for name, text in settings.items() if text}}
+    return {**environ, **inherited(netconf)}
 
 
 def setting(environment: Mapping[str, str], name: str) -> str:
@@ -98,82 +81,84 @@ def setting(environment: Mapping[str, str], name: str) -> str:
     return environment.get(f"CALICO_{name}", environment.get(name, ""))
 
 
-def api_servers(netconf: NetConf, environment: Mapping[str, str], clock: Clock, *, hasty: bool = False) -> ApiServers:
-    """Cheap: opens nothing. `hasty` is as `Api` has it."""
-    from entrypoints.wiring.kubernetes import ApiServers
+def api_servers(
+    netconf: NetConf, environment: Mapping[str, str], clock: Clock, *, hasty: bool = False
+) -> Callable[[], ApiServers]:
+    """Those of one call, made when they are first asked for. `hasty` is as `Api` has it."""
+    made: list[ApiServers] = []
 
-    return ApiServers(
-        netconf,
-        environment,
-        lambda name: setting(environment, name),
-        clock,
-        library=lambda: wants_library(environment),
-        hasty=hasty,
-    )
+    def servers() -> ApiServers:
+        from entrypoints.wiring.kubernetes import ApiServers
+
+        if not made:
+            made.append(
+                ApiServers(
+                    netconf,
+                    environment,
+                    lambda name: setting(environment, name),
+                    clock,
+                    library=lambda: wants_library(environment),
+                    hasty=hasty,
+                )
+            )
+        return made[0]
+
+    return servers
 
 
-def datastore(  # noqa: PLR0913 - one parameter per thing that a type of datastore may need
-    environment: Mapping[str, str],
-    sqlite_path: str,
-    clock: Clock,
-    servers: ApiServers,
-    *,
-    create: bool = False,
-    inline: Mapping[str, str] = NO_INLINE,
-    log: Log | None = None,
-    hasty: bool = False,
-) -> Datastore:
-    """The type that is asked for; without one etcd if endpoints are given, else Kubernetes.
+class Opening(Value):
+    """What a kind of datastore may need to be opened.
 
     An operator's command alone has a missing embedded datastore made (`create`), has certificates in its configuration
     file (`inline`), and is `hasty`.
     """
-    type = setting(environment, "DATASTORE_TYPE")
-    if not type:
-        type = "etcdv3" if setting(environment, "ETCD_ENDPOINTS") else "kubernetes"
-    if type == "sqlite":
-        return sqlite_datastore(
-            sqlite_path or setting(environment, "TORTIE_SQLITE_PATH") or DEFAULT_SQLITE_PATH,
-            clock,
-            create=create,
-            log=log,
-        )
-    if type == "etcdv3":
-        return etcd_datastore(environment, clock, inline, log, hasty=hasty)
-    if type == "kubernetes":
-        return servers.datastore()
-    known = 'set "datastore_type" or DATASTORE_TYPE to "kubernetes", "etcdv3" or "sqlite"'
-    raise NoWay(f"unknown datastore type: {type}", details=known)
+
+    environment: Mapping[str, str]
+    sqlite_path: str
+    clock: Clock
+    servers: Callable[[], ApiServers]
+    create: bool = False
+    inline: Mapping[str, str] = NO_INLINE
+    log: Log | None = None
+    hasty: bool = False
 
 
-def sqlite_datastore(path: str, clock: Clock, *, create: bool = False, log: Log | None = None) -> Datastore:
+def datastore(
+    environment: Mapping[str, str], sqlite_path: str, clock: Clock, servers: Callable[[], ApiServers], **options: Any
+) -> Datastore:
+    """The kind that is asked for; without one etcd if endpoints are given, else Kubernetes. `options` are Opening's."""
+    kind = setting(environment, "DATASTORE_TYPE")
+    if not kind:
+        kind = ETCD if setting(environment, "ETCD_ENDPOINTS") else KUBERNETES
+    if kind not in _OPENERS:
+        known = 'set "datastore_type" or DATASTORE_TYPE to "kubernetes", "etcdv3" or "sqlite"'
+        raise NoWay(f"unknown datastore type: {kind}", details=known)
+    return _OPENERS[kind](Opening(environment, sqlite_path, clock, servers, **options))
+
+
+def _sqlite_datastore(opening: Opening) -> Datastore:
     """It is closed when the process ends, which folds the write-ahead log into the file."""
     import atexit
 
     from adapters.sqlite.datastore import SqliteDatastore
 
-    opened = SqliteDatastore(path, clock, create=create, log=log)
+    path = opening.sqlite_path or setting(opening.environment, "TORTIE_SQLITE_PATH") or DEFAULT_SQLITE_PATH
+    opened = SqliteDatastore(path, opening.clock, create=opening.create, log=opening.log)
     atexit.register(opened.close)
     return opened
 
 
-def etcd_datastore(
-    environment: Mapping[str, str],
-    clock: Clock,
-    inline: Mapping[str, str],
-    log: Log | None = None,
-    *,
-    hasty: bool = False,
-) -> Datastore:
+def _etcd_datastore(opening: Opening) -> Datastore:
     """Settings are read, and complained about, before a library is loaded."""
     from adapters.etcdv3.datastore import EtcdDatastore
     from adapters.etcdv3.settings import read_settings
 
-    settings = read_settings(lambda name: setting(environment, name), inline, log.warning if log else _unheard)
-    if not wants_library(environment):
+    warn = opening.log.warning if opening.log else _unheard
+    settings = read_settings(lambda name: setting(opening.environment, name), opening.inline, warn)
+    if not wants_library(opening.environment):
         from adapters.etcdv3.transport_lean import open_lean
 
-        return EtcdDatastore(settings, clock, open_lean, hasty=hasty)
+        return EtcdDatastore(settings, opening.clock, open_lean, hasty=opening.hasty)
     from adapters.etcdv3.load_etcd3 import load_etcd3
     from adapters.linux.process.signals import Withheld
 
@@ -181,19 +166,26 @@ def etcd_datastore(
         opener = load_etcd3(settings.tls, Withheld)
     except ImportError as error:
         raise BadConfiguration(f'TORTIE_TRANSPORT "library" needs the packages of the extra "etcd": {error}') from error
-    return EtcdDatastore(settings, clock, opener, hasty=hasty)
+    return EtcdDatastore(settings, opening.clock, opener, hasty=opening.hasty)
+
+
+_OPENERS: Mapping[str, Callable[[Opening], Datastore]] = {
+    SQLITE: _sqlite_datastore,
+    ETCD: _etcd_datastore,
+    KUBERNETES: lambda opening: opening.servers().datastore(),
+}
 
 
 def _unheard(_text: str) -> None:
     """A warning that nobody listens to."""
 
 
-def cluster(netconf: NetConf, environment: Mapping[str, str], servers: ApiServers) -> Cluster:
+def cluster(netconf: NetConf, environment: Mapping[str, str], servers: Callable[[], ApiServers]) -> Cluster:
     """What the configuration names, else the cluster that this process is a pod of."""
     kubernetes, policy = netconf.kubernetes, netconf.policy
     named = kubernetes.kubeconfig or kubernetes.k8s_api_root or policy.k8s_api_root
     if named or environment.get("KUBERNETES_SERVICE_HOST"):
-        return servers.cluster()
+        return servers().cluster()
     from adapters.linux.cluster_absent import AbsentCluster
 
     return AbsentCluster()
@@ -211,56 +203,10 @@ def wants_library(environment: Mapping[str, str]) -> bool:
     return choice == "library"
 
 
-def dataplane(netconf: NetConf, clock: Clock, log: Log, environment: Mapping[str, str]) -> Dataplane:
-    """By `dataplane_options.type`: absent is this system's own."""
-    if netconf.dataplane_type == "grpc":
-        return grpc_dataplane(netconf.dataplane_options, clock, log, environment)
-    if netconf.dataplane_type is not None:
-        known = 'leave "type" out of "dataplane_options" for this system\'s own, or set it to "grpc"'
-        raise Refused(f"invalid dataplane type: {netconf.dataplane_type}", details=known)
-    from adapters.linux.dataplane import LinuxDataplane
+def _dataplane(netconf: NetConf, clock: Clock, log: Log, environment: Mapping[str, str]) -> Dataplane:
+    from entrypoints.wiring.dataplanes import dataplane
 
-    return LinuxDataplane(clock, log, netlink(environment))
-
-
-def netlink(environment: Mapping[str, str]) -> NetlinkLoader:
-    from adapters.linux.netlink.transports import load_lean, load_pyroute2
-
-    return chosen_netlink(environment, load_lean, load_pyroute2)
-
-
-def chosen_netlink(environment: Mapping[str, str], lean: Load, library: Load) -> Load:
-    """Our own transport, or the library's where that is asked for and installed."""
-    if not wants_library(environment):
-        return lean
-    try:
-        library()
-    except ImportError as error:
-        raise BadConfiguration(
-            f'TORTIE_TRANSPORT "library" needs the packages of the extra "linux": {error}'
-        ) from error
-    return library
-
-
-def grpc_dataplane(options: Mapping[str, str], clock: Clock, log: Log, environment: Mapping[str, str]) -> Dataplane:
-    """The service that listens at the option `socket`."""
-    socket = options.get("socket")
-    if not socket:
-        raise Refused("GRPC dataplane socket not configured")
-    from adapters.grpc.dataplane import GrpcDataplane
-
-    return GrpcDataplane(options, _grpc_transport(socket, environment), clock, log)
-
-
-def _grpc_transport(socket: str, environment: Mapping[str, str]) -> GrpcTransport:
-    if not wants_library(environment):
-        from adapters.grpc.transport_lean import LeanGrpcTransport
-
-        return LeanGrpcTransport(socket)
-    from adapters.grpc.transport_grpcio import GrpcioTransport
-    from adapters.linux.process.signals import Withheld
-
-    return GrpcioTransport(socket, Withheld)
+    return dataplane(netconf, clock, log, environment)
 
 
 def ipam_plugin(netconf: NetConf, environment: Mapping[str, str], runtime: Runtime) -> IpamPlugin:

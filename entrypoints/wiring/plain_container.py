@@ -11,6 +11,7 @@ from domain.cni.netconf import NetConf
 from domain.value import Value
 from entrypoints.logs import CallLog
 from entrypoints.wiring import calico as wiring
+from entrypoints.wiring.dataplanes import dataplane
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ RECIPES: Mapping[str, Recipe] = {
         options={"hasty": True},
     ),
     "cluster": Recipe(wiring.cluster, ("netconf", "exported", "servers")),
-    "dataplane": Recipe(wiring.dataplane, ("netconf", "clock", "log", "exported")),
+    "dataplane": Recipe(dataplane, ("netconf", "clock", "log", "exported")),
     "node": Recipe(wiring.node),
     "lock_path": Recipe(lambda netconf: netconf.ipam_lock_file, ("netconf",)),
     "lock": Recipe(wiring.lock, ("lock_path", "clock", "log")),

@@ -8,6 +8,7 @@ Invariant: a setting that the call has stays, but for the path of a file that is
 
 from __future__ import annotations
 
+from domain.cni.datastores import FILE, LEADING_FILE, NUMBER, SETTINGS, TEXT, said_at
 from domain.cni.errors import CniError
 from domain.cni.netconf import NetConf, read_netconf
 from domain.json_text import JsonError, dumps, parse
@@ -15,27 +16,16 @@ from domain.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from domain.cni.datastores import Place
     from domain.json_text import Json
     from ports.former import Installed
     from ports.node import ThisNode
     from ports.runtime import Runtime
     from usecases.calls.call import Call
 
-_TEXTS = (
-    "datastore_type",
-    "sqlite_path",
-    "etcd_endpoints",
-    "etcd_discovery_srv",
-    "etcd_authority",
-    "etcd_scheme",
-    "calico_api_group",
-    "nodename",
-    "hostname",
-)
-_PATHS = ("etcd_key_file", "etcd_cert_file", "etcd_ca_cert_file", "nodename_file")
-_POLICY_TEXTS = ("k8s_api_root", "k8s_auth_token")
-_POLICY_PATHS = ("k8s_client_certificate", "k8s_client_key", "k8s_certificate_authority")
-_KUBERNETES_TEXTS, _KUBERNETES_PATHS = ("k8s_api_root", "node_name"), ("kubeconfig",)
+# Beside what leads to the datastore: under which node's name the records are.
+_NODE = ((("nodename",), TEXT), (("hostname",), TEXT), (("nodename_file",), FILE))
+_COMPLETED = (*[(place, what) for _, place, _, _, what in SETTINGS if place and what != NUMBER], *_NODE)
 
 
 class FoundSettings(Value):
@@ -105,24 +95,20 @@ def _of_same_network(netconf: NetConf, installed: Installed) -> tuple[str, NetCo
 
 
 def _completed(netconf: NetConf, other: NetConf, node: ThisNode) -> NetConf:
-    return _filled(netconf, other, node, (_TEXTS, _PATHS)).replace(
-        policy=_filled(netconf.policy, other.policy, node, (_POLICY_TEXTS, _POLICY_PATHS)),
-        kubernetes=_filled(netconf.kubernetes, other.kubernetes, node, (_KUBERNETES_TEXTS, _KUBERNETES_PATHS)),
-    )
+    for place, what in _COMPLETED:
+        has, gives = said_at(netconf, place), said_at(other, place)
+        lacks = _is_lost(has, node) if what in (FILE, LEADING_FILE) else not has
+        if lacks and gives:
+            netconf = _with(netconf, place, gives)
+    return netconf
 
 
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    V = TypeVar("V", bound=Value)
-
-
-def _filled(value: V, other: V, node: ThisNode, fields: tuple[tuple[str, ...], tuple[str, ...]]) -> V:
-    texts, paths = fields
-    lacking = [name for name in texts if not getattr(value, name)]
-    lacking += [name for name in paths if _is_lost(getattr(value, name), node)]
-    given = {name: getattr(other, name) for name in lacking}
-    return value.replace(**{name: text for name, text in given.items() if text})
+def _with(netconf: NetConf, place: Place, said: str) -> NetConf:
+    name, *inside = place
+    if not inside:
+        return netconf.replace(**{name: said})
+    section = getattr(netconf, name)
+    return netconf.replace(**{name: section.replace(**{inside[0]: said})})
 
 
 def _is_lost(path: str, node: ThisNode) -> bool:

@@ -8,6 +8,7 @@ from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
 from domain.cni.netconf import NetConf
 from entrypoints.wiring import calico as wiring
+from entrypoints.wiring import dataplanes
 from ports.errors import Refused
 
 
@@ -20,7 +21,7 @@ def test_an_unknown_datastore_is_told_those_that_there_are() -> None:
 
 def test_an_unknown_dataplane_is_told_those_that_there_are() -> None:
     with pytest.raises(Refused, match=r"^invalid dataplane type: bogus$") as refused:
-        wiring.dataplane(NetConf(dataplane_type="bogus"), MemoryClock(), RecordingLog(), {})
+        dataplanes.dataplane(NetConf(dataplane_type="bogus"), MemoryClock(), RecordingLog(), {})
     assert "dataplane_options" in refused.value.details
     assert '"grpc"' in refused.value.details
 
