@@ -22,7 +22,7 @@ ACCOUNT = "calico-cni-plugin"
 """Whose token it is, unless CALICO_CNI_SERVICE_ACCOUNT names another."""
 _LATEST = 0.9  # of a token's life: whatever the interval, the next one is asked for by then
 _SHORTEST_INTERVAL = SECOND
-_END_OF_TIME = 253_402_300_800  # seconds: the first moment of the year 10000
+END_OF_TIME = 253_402_300_800  # seconds: the first moment of the year 10000
 
 
 class BadToken(ValueError):
@@ -31,23 +31,25 @@ class BadToken(ValueError):
 
 def token_expiry(token: str) -> int:
     """When a JSON Web Token expires: nanoseconds since the epoch, whole seconds. BadToken, in the original's words."""
-    parts = token.split(".")
-    if len(parts) != 3:
-        raise BadToken(f"invalid token segment size: {len(parts)}")
-    claims = _claims(parts[1])
+    claims = token_claims(token)
     if "exp" not in claims:
         raise BadToken("token claims are missing 'exp'")
     expires = claims["exp"]
     if isinstance(expires, bool) or not isinstance(expires, (int, float)):
         raise BadToken(f"token claims 'exp' has unexpected type {_go_type(expires)}")
-    if not 0 <= expires < _END_OF_TIME:
+    if not 0 <= expires < END_OF_TIME:
         raise BadToken("token claims 'exp' is no point in time")
     return int(expires) * SECOND
 
 
-def _claims(encoded: str) -> dict[str, Json]:
+def token_claims(token: str) -> dict[str, Json]:
+    """What a JSON Web Token says, whoever has signed it. BadToken."""
     from binascii import Error, a2b_base64
 
+    parts = token.split(".")
+    if len(parts) != 3:
+        raise BadToken(f"invalid token segment size: {len(parts)}")
+    encoded = parts[1]
     padded = encoded + "=" * (-len(encoded) % 4)
     try:
         octets = a2b_base64(padded.replace("-", "+").replace("_", "/").encode("ascii"), strict_mode=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from domain.cni.go_quote import printable
-from entrypoints.tortie import delete, get, init, store, version
+from entrypoints.tortie import delete, doctor, get, init, store, version
 from entrypoints.tortie.client_config import DEFAULT_PATH
 from entrypoints.tortie.ipam import check, configure, gc, release, show
 from entrypoints.wiring.calico import DEFAULT_SQLITE_PATH
@@ -26,17 +26,17 @@ _IPAM = (show.COMMAND, check.COMMAND, gc.COMMAND, release.COMMAND, configure.COM
 
 
 def parsed(arguments: Sequence[str]) -> Namespace:
-    """`command` is the Command that is meant; `datastore_path` and `config` are "" where they are not given.
+    """`command` is the Command that is meant, `parser` its own; `datastore_path` and `config` are "" if not given.
 
     SystemExit 2, with usage and reason on stderr, for a command line that is not understood.
     """
     parser = _parser()
     options = parser.parse_args(arguments, argparse.Namespace(datastore_path="", config=""))
     if options.datastore_path and options.config:
-        parser.error("--config and --datastore-path name two datastores; give one of them")
+        options.parser.error("--config and --datastore-path name two datastores; give one of them")
     command: Command = options.command
     if objection := command.objection(options):
-        parser.error(objection)
+        options.parser.error(objection)
     return options
 
 
@@ -58,7 +58,7 @@ def _parser() -> ArgumentParser:
     _add(commands, _RESOURCES, shared)
     ipam = commands.add_parser("ipam", help="Show, check and repair IP address management.", allow_abbrev=False)
     _add(ipam.add_subparsers(metavar="COMMAND", required=True), _IPAM, shared)
-    _add(commands, (version.COMMAND,), shared)
+    _add(commands, (doctor.COMMAND, version.COMMAND), shared)
     return parser
 
 
@@ -86,5 +86,5 @@ def _add(parsers: Any, commands: Sequence[Command], shared: ArgumentParser) -> N
         parser: ArgumentParser = parsers.add_parser(
             command.name, help=command.summary, description=command.summary, parents=[shared], allow_abbrev=False
         )
-        parser.set_defaults(command=command)
+        parser.set_defaults(command=command, parser=parser)
         command.add_arguments(parser)

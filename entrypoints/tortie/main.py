@@ -3,6 +3,7 @@
     tortie init --pool 10.244.0.0/16 --pool fd00:10:244::/48
     tortie get ippools -o wide        tortie apply -f pools.yaml        tortie delete ippool default-ipv4-ippool
     tortie ipam show --blocks         tortie ipam check                 tortie ipam gc
+    tortie doctor
 
 Exit code 0: done. 1: it could not be done, one line on stderr says why and what to change; or `ipam check` has found
 something. 2: the command line is not understood.
@@ -115,6 +116,8 @@ def _configure(container: Container | PlainContainer, options: Namespace, enviro
         chosen = client_config(environment, options.config)
         container.environment.override(chosen.environment)
         container.inline.override(chosen.inline)
+    else:
+        container.environment.override(environment)
     kubeconfig = setting(container.environment(), "KUBECONFIG")
     container.netconf.override(NetConf(sqlite_path=path, kubernetes=KubernetesSettings(kubeconfig=kubeconfig)))
     container.create.override(command.makes_datastore)

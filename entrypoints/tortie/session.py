@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ports.clock import Clock, Deadline
     from ports.cluster import Cluster
     from ports.datastore import Datastore
+    from ports.host_view import HostView
+    from ports.log import Log
 
 BUDGET = 60.0  # seconds for one command
 
@@ -40,6 +42,21 @@ class Session:
     def environment(self) -> Mapping[str, str]:
         environment: Mapping[str, str] = self._container.environment()
         return environment
+
+    @property
+    def clock(self) -> Clock:
+        return self._clock
+
+    @property
+    def log(self) -> Log:
+        log: Log = self._container.log()
+        return log
+
+    def host(self, root: str) -> HostView:
+        """This host, or the one whose root is mounted there."""
+        from entrypoints.wiring.calico import host_view
+
+        return host_view(self._clock, root)
 
     @property
     def screen(self) -> Screen:

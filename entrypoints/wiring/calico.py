@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ports.dataplane import Dataplane
     from ports.datastore import Datastore
     from ports.former import Former
+    from ports.host_view import HostView
     from ports.ipam_plugin import IpamPlugin
     from ports.lock import Lock
     from ports.log import Log
@@ -239,6 +240,13 @@ def node() -> ThisNode:
     from adapters.linux.node_files import NodeFiles
 
     return NodeFiles()
+
+
+def host_view(clock: Clock, root: str) -> HostView:
+    """This host's, or that of the root which is mounted there."""
+    from adapters.linux.host_view import LinuxHost
+
+    return LinuxHost(clock, root)
 
 
 def lock(path: str, clock: Clock, log: Log) -> Lock:

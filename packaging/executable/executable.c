@@ -26,6 +26,12 @@ static PyObject *call_setns(PyObject *self, PyObject *arguments)
     return PyArg_ParseTuple(arguments, "ii", &descriptor, &kind) ? answer(setns(descriptor, kind)) : NULL;
 }
 
+static PyObject *call_unshare(PyObject *self, PyObject *arguments)
+{
+    int kind;
+    return PyArg_ParseTuple(arguments, "i", &kind) ? answer(unshare(kind)) : NULL;
+}
+
 static PyObject *call_prctl(PyObject *self, PyObject *arguments)
 {
     int option;
@@ -42,6 +48,7 @@ static PyObject *call_statfs_type(PyObject *self, PyObject *path)
 
 static PyMethodDef calls[] = {
     {"setns", call_setns, METH_VARARGS, NULL},
+    {"unshare", call_unshare, METH_VARARGS, NULL},
     {"prctl", call_prctl, METH_VARARGS, NULL},
     {"statfs_type", call_statfs_type, METH_O, NULL},
     {NULL, NULL, 0, NULL},

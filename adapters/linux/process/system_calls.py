@@ -1,9 +1,9 @@
 """System calls that Python does not offer: one way to each of them, whatever kind of interpreter this is.
 
-Python learnt `setns` in 3.12 and knows neither `prctl` nor `statfs`. An interpreter linked statically cannot look
-functions up by name; it brings a built-in module `_tortie_syscalls` with `setns(descriptor, kind)`,
-`prctl(option, value)` and `statfs_type(path)`. Any other finds them through `_ctypes`, the core of `ctypes`, which
-loads in a tenth of that one's time.
+Python learnt `setns` and `unshare` in 3.12 and knows neither `prctl` nor `statfs`. An interpreter linked statically
+cannot look functions up by name; it brings a built-in module `_tortie_syscalls` with `setns(descriptor, kind)`,
+`unshare(kind)`, `prctl(option, value)` and `statfs_type(path)`. Any other finds them through `_ctypes`, the core of
+`ctypes`, which loads in a tenth of that one's time.
 
 Invariant: nothing is loaded before it is needed, and a refusal is an OSError with its errno, as of any other call.
 """
@@ -29,6 +29,14 @@ def setns(descriptor: int, kind: int) -> None:
         os.setns(descriptor, kind)
     else:
         _function("setns")(descriptor, kind)
+
+
+def unshare(kind: int) -> None:
+    """Move the calling process into a new namespace of that kind (CLONE_NEW…)."""
+    if hasattr(os, "unshare"):
+        os.unshare(kind)
+    else:
+        _function("unshare")(kind)
 
 
 def death_signal_setter(number: int) -> Callable[[], object] | None:

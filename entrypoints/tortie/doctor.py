@@ -1,0 +1,102 @@
+"""`tortie doctor`: is this node fit to network containers, and if not, what is to be done?
+
+    tortie doctor                      on the host itself
+    tortie doctor --root /host         in a container, with the host's root mounted there and the host's network
+
+Invariant: nothing is changed; what could not be looked at is told, and no reason to look at nothing else.
+"""
+
+from __future__ import annotations
+
+from domain.doctor.diagnosis import ERROR, STATES, WARNING, count
+from entrypoints.tortie.answer import Answer, people
+from entrypoints.tortie.command import Command
+from entrypoints.tortie.manifest_files import shown_as
+from usecases.doctor.patient import BIN_DIR, NET_DIR, Folders, Patient
+from usecases.examine_node import examine_node
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Sequence
+
+    from domain.doctor.diagnosis import Diagnosis
+    from domain.json_text import Json
+    from entrypoints.tortie.session import Session
+
+_PLURALS = {WARNING: "warnings", ERROR: "errors"}
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", choices=("json", "yaml"), help="the diagnoses as a document")
+    parser.add_argument("--strict", action="store_true", help="exit code 1 for warnings, too")
+    parser.add_argument("--root", metavar="DIR", default="", help="where the host's root is mounted, in a container")
+    parser.add_argument(
+        "--net-dir", metavar="DIR", default=NET_DIR, help=f"network configurations (default: {NET_DIR})"
+    )
+    parser.add_argument("--bin-dir", metavar="DIR", default=BIN_DIR, help=f"plugins (default: {BIN_DIR})")
+
+
+def _objection(options: Namespace) -> str:
+    for name in ("root", "net_dir", "bin_dir"):
+        given: str = getattr(options, name)
+        if given and not given.startswith("/"):
+            return f"--{name.replace('_', '-')} {given}: give an absolute path"
+    return ""
+
+
+def _run(options: Namespace, session: Session) -> Answer:
+    """Exit code 0 without errors."""
+    from entrypoints.wiring.doctor import ways
+
+    root: str = options.root.rstrip("/")
+    folders = Folders(
+        net=options.net_dir.rstrip("/") or "/", bin=options.bin_dir.rstrip("/") or "/", elsewhere=bool(root)
+    )
+    host = session.host(root)
+    patient = Patient(host, session.clock, folders, ways(session, host, options.datastore_path, options.config))
+    diagnoses = examine_node(patient, session.log)
+    bad = count(diagnoses, ERROR) + (count(diagnoses, WARNING) if options.strict else 0)
+    code = 1 if bad else 0
+    if options.output:
+        return Answer(shown_as(_document(diagnoses), options.output), code)
+    return Answer(people([*_lines(diagnoses), "", _summary(diagnoses)]), code)
+
+
+def _lines(diagnoses: Sequence[Diagnosis]) -> list[str]:
+    width = max([len(one.check) for one in diagnoses], default=0)
+    return [
+        f"{one.state:<7}  {one.check:<{width}}  {one.seen}" + (f" → {one.advice}" if one.advice else "")
+        for one in diagnoses
+    ]
+
+
+def _summary(diagnoses: Sequence[Diagnosis]) -> str:
+    numbers = {state: count(diagnoses, state) for state in STATES}
+    return (
+        ", ".join(
+            [f"{number} {state if number == 1 else _PLURALS.get(state, state)}" for state, number in numbers.items()]
+        )
+        + "."
+    )
+
+
+def _document(diagnoses: Sequence[Diagnosis]) -> Json:
+    return {
+        "version": 1,
+        **{f"{_PLURALS.get(state, state)}": count(diagnoses, state) for state in STATES},
+        "checks": [
+            {"check": one.check, "state": one.state, "seen": one.seen, **({"advice": one.advice} if one.advice else {})}
+            for one in diagnoses
+        ],
+    }
+
+
+COMMAND = Command(
+    "doctor",
+    "Look at all that this node needs to network containers. Exit code 1 if there are errors.",
+    _run,
+    _add_arguments,
+    _objection,
+    uses_datastore=False,
+)
