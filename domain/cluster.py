@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from domain.json_text import dumps, parse
 from domain.resource import Metadata
 from domain.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.json_text import Json
+
+_TUNNEL = "ipv4IPIPTunnelAddr"
+_AFTER_TUNNEL = "routeReflectorClusterID"  # in the original's order of members
 
 
 class ClusterInformation(Value):
@@ -28,3 +36,22 @@ class Node(Value):
     spec: str = "{}"
     status: str = "{}"
     unknown: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def tunnel_address(self) -> str:
+        """Of the IPIP device, "" without one."""
+        found = self._bgp().get(_TUNNEL)
+        return found if isinstance(found, str) else ""
+
+    def with_tunnel_address(self, address: object) -> Node:
+        """The same node with that IPIP device; whatever else it says stays."""
+        bgp = self._bgp()
+        last = {_AFTER_TUNNEL: bgp.pop(_AFTER_TUNNEL)} if _AFTER_TUNNEL in bgp else {}
+        spec = parse(self.spec)
+        rest = {name: value for name, value in spec.items() if name != "bgp"} if isinstance(spec, dict) else {}
+        return self.replace(spec=dumps({"bgp": {**bgp, _TUNNEL: str(address), **last}, **rest}))
+
+    def _bgp(self) -> dict[str, Json]:
+        spec = parse(self.spec)
+        bgp = spec.get("bgp") if isinstance(spec, dict) else None
+        return dict(bgp) if isinstance(bgp, dict) else {}

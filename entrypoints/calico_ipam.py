@@ -39,8 +39,9 @@ def main(
     if "v" in flags:
         return 0 if send(VERSION + "\n") else 1
     if "upgrade" in flags:
-        say("Error: the migration from host-local (-upgrade) is not part of this build\n")
-        return 1
+        from entrypoints.upgrade import main as upgrade
+
+        return upgrade(environ)
     return run(PLUGIN.replace(open_runtime=open_runtime) if open_runtime else PLUGIN, environ, CallLog("ipam"))
 
 

@@ -40,6 +40,10 @@ class Cluster(ABC):
         """What a read of this pod's endpoint moments ago has shown may be the answer: they are one object."""
 
     @abstractmethod
+    def pods_on(self, node: str, deadline: Deadline) -> tuple[Pod, ...]:
+        """All pods that are scheduled to a node, as they are now; () also for a node that nobody knows."""
+
+    @abstractmethod
     def pod_cidrs(self, node: str, deadline: Deadline) -> tuple[str, ...]:
         """`spec.podCIDRs` of a node, else its `spec.podCIDR`, as texts; () when it has none."""
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ports.log import Log
     from ports.node import ThisNode
     from ports.readiness import Readiness
+    from ports.reservation_files import ReservationFiles
 
 
 class Ports:
@@ -79,6 +80,34 @@ class Runtime(Ports):
         node: ThisNode
         readiness: Readiness
         former: Former
+
+
+class UpgradeRuntime(Ports):
+    """What an upgrade from host-local needs."""
+
+    def __init__(  # noqa: PLR0913 - one parameter per port is what this class is
+        self,
+        *,
+        datastore: Callable[[], Datastore],
+        cluster: Callable[[], Cluster],
+        reservations: Callable[[], ReservationFiles],
+        node: Callable[[], ThisNode],
+        clock: Clock,
+        log: Log,
+    ) -> None:
+        openers: dict[str, Callable[[], object]] = {
+            "datastore": datastore,
+            "cluster": cluster,
+            "reservations": reservations,
+            "node": node,
+        }
+        super().__init__(openers, clock, log)
+
+    if TYPE_CHECKING:
+        datastore: Datastore
+        cluster: Cluster
+        reservations: ReservationFiles
+        node: ThisNode
 
 
 class BridgeRuntime(Ports):

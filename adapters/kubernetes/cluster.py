@@ -6,8 +6,8 @@ Invariant: reading changes nothing, and a pod or namespace that was read moments
 from __future__ import annotations
 
 from adapters.kubernetes.answers import NOT_FOUND
-from adapters.kubernetes.objects import one
-from adapters.kubernetes.paths import KUBEVIRT, namespace_path, namespaced_path, node_path, pod_path
+from adapters.kubernetes.objects import all_of, one, read_objects
+from adapters.kubernetes.paths import KUBEVIRT, PODS, namespace_path, namespaced_path, node_path, pod_path
 from adapters.records.kubernetes_nodes import pod_cidrs
 from adapters.records.kubernetes_objects import decode_namespace, decode_pod, decode_virtual_machine_object
 from ports.cluster import Cluster, NoSuchObject
@@ -30,6 +30,11 @@ class KubernetesCluster(Cluster):
 
     def pod(self, namespace: str, name: str, deadline: Deadline) -> Pod:
         return decode_pod(self._read(pod_path(namespace, name), ("pods", namespace, name), deadline))
+
+    def pods_on(self, node: str, deadline: Deadline) -> tuple[Pod, ...]:
+        """One that cannot be read is an error: of a pod that is not told would be concluded that it is gone."""
+        (found,) = read_objects(self._api, [all_of(PODS, fields=f"spec.nodeName={node}")], deadline)
+        return tuple([decode_pod(value) for value in found or () if isinstance(value, dict)])
 
     def pod_cidrs(self, node: str, deadline: Deadline) -> tuple[str, ...]:
         return pod_cidrs(self._read(node_path(node), ("nodes", "", node), deadline))

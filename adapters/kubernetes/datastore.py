@@ -52,7 +52,7 @@ class KubernetesDatastore(Datastore):
         self._api = api
         self._clock = clock
         self._custom = CustomObjects(api, Groups(api, group), clock)
-        self._nodes = KubernetesNodes()
+        self._nodes = KubernetesNodes(api)
         endpoints, profiles = PodEndpoints(api, host_prefix), DerivedProfiles()
         self._families: dict[type, Family] = {
             WorkloadEndpointKey: endpoints,
@@ -95,9 +95,7 @@ class KubernetesDatastore(Datastore):
         self._expire(deadline)
         custom = self._family(listing) is self._custom if listing is not None else True
         found = self._custom.unreadable(deadline, listing) if custom else ()
-        return (
-            found + self._nodes.unreadable(self._api, deadline) if isinstance(listing, (Nodes, type(None))) else found
-        )
+        return found + self._nodes.unreadable(deadline) if isinstance(listing, (Nodes, type(None))) else found
 
     def upgrade_affinities(self, owner: Owner, deadline: Deadline) -> None:
         self._expire(deadline)

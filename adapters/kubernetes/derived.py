@@ -1,10 +1,14 @@
 """Nodes and profiles: records that Kubernetes' own objects stand for, and that only their owners write.
 
-Invariant: nothing here writes.
+The one exception is the address of a node's IPIP device, which an upgrade from host-local stores where the original
+does: in an annotation, by way of the node's status.
+
+Invariant: nothing else here writes.
 """
 
 from __future__ import annotations
 
+from adapters.kubernetes.answers import refusal
 from adapters.kubernetes.objects import Family, all_of, one, read_objects, unsupported
 from adapters.kubernetes.paths import (
     NAMESPACES,
@@ -14,9 +18,10 @@ from adapters.kubernetes.paths import (
     namespaced_path,
     node_path,
 )
+from adapters.kubernetes.transport.seam import STRATEGIC_MERGE_PATCH, HttpRequest
 from adapters.records.custom_resources import ObjectKey, object_revision
 from adapters.records.endpoints import DEFAULT_ALLOW
-from adapters.records.kubernetes_nodes import decode_kubernetes_node
+from adapters.records.kubernetes_nodes import decode_kubernetes_node, tunnel_address_patch
 from adapters.records.kubernetes_profiles import namespace_profile, profile_source, service_account_profile
 from adapters.records.members import BadRecord
 from domain.json_text import dumps
@@ -30,7 +35,6 @@ if TYPE_CHECKING:
 
     from adapters.kubernetes.api import Api
     from adapters.kubernetes.objects import Found, Object
-    from adapters.kubernetes.transport.seam import HttpRequest
     from domain.cluster import Node
     from ports.clock import Deadline
     from ports.datastore import Need, Revision
@@ -40,6 +44,9 @@ _DEFAULT_ALLOW = Stored(_DEFAULT_ALLOW_KEY, DEFAULT_ALLOW, "1")
 
 
 class KubernetesNodes(Family):
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
     def requests(self, need: Need[Any], deadline: Deadline) -> tuple[HttpRequest, ...]:  # noqa: ARG002 - asks nobody first
         return (one(node_path(need.name)) if isinstance(need, NodeKey) else all_of(NODES),)
 
@@ -49,9 +56,21 @@ class KubernetesNodes(Family):
             return _readable(_node, value)
         return _node(value) if isinstance(value, dict) else None
 
-    def unreadable(self, api: Api, deadline: Deadline) -> tuple[BadText, ...]:
+    def update(self, key: NodeKey, record: Node, replaces: Revision, deadline: Deadline) -> Stored[Any]:
+        """Of the record only the address of the IPIP device, which must be there."""
+        if not record.tunnel_address:
+            raise unsupported("Update", key)
+        path, patch = f"{node_path(key.name)}/status", tunnel_address_patch(record, replaces)
+        reply = self._api.write(
+            HttpRequest("PATCH", path, body=patch.encode(), content_type=STRATEGIC_MERGE_PATCH), deadline
+        )
+        if not reply.ok:
+            raise refusal(reply, key)
+        return _node(reply.object)
+
+    def unreadable(self, deadline: Deadline) -> tuple[BadText, ...]:
         """Of a node that is not told of it would be concluded that it is gone."""
-        (objects,) = read_objects(api, [all_of(NODES)], deadline)
+        (objects,) = read_objects(self._api, [all_of(NODES)], deadline)
         faults = []
         for value in objects if isinstance(objects, list) else ():
             try:

@@ -18,6 +18,9 @@ class AbsentCluster(Cluster):
     def pod(self, namespace: str, name: str, deadline: Deadline) -> Pod:  # noqa: ARG002 - nobody to ask
         raise BadConfiguration(NOT_CONFIGURED)
 
+    def pods_on(self, node: str, deadline: Deadline) -> tuple[Pod, ...]:  # noqa: ARG002 - nobody to ask
+        raise BadConfiguration(NOT_CONFIGURED)
+
     def pod_cidrs(self, node: str, deadline: Deadline) -> tuple[str, ...]:  # noqa: ARG002 - nobody to ask
         raise BadConfiguration(NOT_CONFIGURED)
 

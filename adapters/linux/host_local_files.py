@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ports.clock import Clock, Deadline
 
-_LOCK, _LAST = "lock", "last_reserved_ip."
+LOCK_NAME, _LAST = "lock", "last_reserved_ip."
 _REMOVE = "remove it, then it is made anew"
 _LINE_BREAK = "\r\n"
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -74,7 +74,7 @@ class HostLocalFiles(AddressFiles):
         except ValueError:
             return None
         try:
-            content, made = _read(self._path(name))
+            content, made = read_file(self._path(name))
         except OSError:
             return None
         container_id, _, ifname = content.strip().partition("\n")
@@ -100,24 +100,24 @@ class HostLocalFiles(AddressFiles):
                     raise
                 os.rename(temporary, path)
         finally:
-            _unlink(temporary)
+            unlink(temporary)
 
     def _replace(self, path: str, content: str) -> None:
         temporary = self._temporary(content)
         try:
             os.rename(temporary, path)
         finally:
-            _unlink(temporary)
+            unlink(temporary)
 
     def _temporary(self, content: str) -> str:
         path = self._path(f".tortie-{os.getpid()}")
-        _unlink(path)  # left by a killed process of the same number
+        unlink(path)  # left by a killed process of the same number
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             os.fchmod(descriptor, 0o600)
             _write_all(descriptor, content.encode("utf-8", "surrogateescape"))
         except BaseException:
-            _unlink(path)
+            unlink(path)
             raise
         finally:
             os.close(descriptor)
@@ -126,18 +126,18 @@ class HostLocalFiles(AddressFiles):
     def release(self, address: Address) -> None:
         path = self._path(str(address))
         try:
-            _unlink(path)
+            unlink(path)
         except OSError as error:
             raise Unavailable(f"remove {path}: {reason(error)}") from error
 
     def last_reserved(self, number: int) -> Address | None:
         try:
-            return Address.parse(_read(self._path(f"{_LAST}{number}"))[0].strip())
+            return Address.parse(read_file(self._path(f"{_LAST}{number}"))[0].strip())
         except (OSError, ValueError):
             return None
 
 
-def _read(path: str) -> tuple[str, int]:
+def read_file(path: str) -> tuple[str, int]:
     """Content and time of the last change. OSError, also for what is no regular file."""
     descriptor = os.open(path, _READ)
     try:
@@ -154,7 +154,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
         data = data[os.write(descriptor, data) :]
 
 
-def _unlink(path: str) -> None:
+def unlink(path: str) -> None:
     try:  # noqa: SIM105 - contextlib costs 4 ms to load
         os.unlink(path)
     except FileNotFoundError:
@@ -186,7 +186,7 @@ class _Held:
         self._descriptor = -1
 
     def __enter__(self) -> None:
-        path = os.path.join(self._directory, _LOCK)
+        path = os.path.join(self._directory, LOCK_NAME)
         try:
             make_directory(self._directory)
             self._descriptor = _open_lock(path)

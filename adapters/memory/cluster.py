@@ -40,6 +40,10 @@ class MemoryCluster(Cluster):
     def pod(self, namespace: str, name: str, deadline: Deadline) -> Pod:  # noqa: ARG002 - answers at once
         return self._find("pods", namespace, name, self.pods.get((namespace, name)))
 
+    def pods_on(self, node: str, deadline: Deadline) -> tuple[Pod, ...]:  # noqa: ARG002 - answers at once
+        self._require_configured()
+        return tuple([self.pods[key] for key in sorted(self.pods) if self.pods[key].node == node])
+
     def pod_cidrs(self, node: str, deadline: Deadline) -> tuple[str, ...]:  # noqa: ARG002 - answers at once
         return self._find("nodes", "", node, self.nodes.get(node))
 

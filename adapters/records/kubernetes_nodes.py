@@ -1,7 +1,7 @@
 """A Kubernetes node → the Calico node that it is as well.
 
 With Kubernetes as the datastore there is no second object: what Calico knows of a node stands in annotations of the
-Kubernetes one, which is written by others only.
+Kubernetes one, which is written by others, but for the one of `tunnel_address_patch`.
 
 Invariant: labels are the union of both, and where they differ Kubernetes is right.
 """
@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from domain.json_text import Json
+    from ports.datastore import Revision
 
-_PREFIX = "projectcalico.org/"
+_PREFIX, _TUNNEL = "projectcalico.org/", "IPv4IPIPTunnelAddr"
 _BGP = (
     ("ipv4Address", "IPv4Address"),
     ("ipv6Address", "IPv6Address"),
-    ("ipv4IPIPTunnelAddr", "IPv4IPIPTunnelAddr"),
+    ("ipv4IPIPTunnelAddr", _TUNNEL),
     ("routeReflectorClusterID", "RouteReflectorClusterID"),
 )
 _VXLAN = (
@@ -117,6 +118,12 @@ def _as_number(text: str) -> int | None:
         return int(text) if int(text) <= _LARGEST_AS else None
     high, low = (int(part) for part in parts) if len(parts) == 2 else (1 << 16, 0)
     return high << 16 | low if high < 1 << 16 and low < 1 << 16 else None
+
+
+def tunnel_address_patch(node: Node, revision: Revision) -> str:
+    """The patch of a node's status that stores the address of its IPIP device over that version of it."""
+    annotations: dict[str, Json] = {_PREFIX + _TUNNEL: node.tunnel_address}
+    return dumps({"metadata": {"resourceVersion": revision, "annotations": annotations}})
 
 
 def pod_cidrs(source: Json) -> tuple[str, ...]:

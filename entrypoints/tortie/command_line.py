@@ -10,7 +10,7 @@ import argparse
 from domain.cni.go_quote import printable
 from entrypoints.tortie import delete, doctor, get, init, store, version
 from entrypoints.tortie.client_config import DEFAULT_PATH
-from entrypoints.tortie.ipam import check, configure, gc, release, show
+from entrypoints.tortie.ipam import check, configure, gc, release, show, upgrade
 from entrypoints.wiring.calico import DEFAULT_SQLITE_PATH
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from entrypoints.tortie.command import Command
 
 _RESOURCES = (init.COMMAND, get.COMMAND, store.CREATE, store.APPLY, delete.COMMAND)
-_IPAM = (show.COMMAND, check.COMMAND, gc.COMMAND, release.COMMAND, configure.COMMAND)
+_IPAM = (show.COMMAND, check.COMMAND, gc.COMMAND, release.COMMAND, configure.COMMAND, upgrade.COMMAND)
 
 
 def parsed(arguments: Sequence[str]) -> Namespace:

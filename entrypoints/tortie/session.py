@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ports.datastore import Datastore
     from ports.host_view import HostView
     from ports.log import Log
+    from ports.node import ThisNode
 
 BUDGET = 60.0  # seconds for one command
 
@@ -29,8 +30,9 @@ class Session:
     def __init__(self, container: Container | PlainContainer) -> None:
         self._container = container
         self._datastore: Datastore | None = None
-        self._clock: Clock = container.clock()
-        self.deadline: Deadline = self._clock.deadline(BUDGET)
+        self.clock: Clock = container.clock()
+        self.log: Log = container.log()
+        self.deadline: Deadline = self.clock.deadline(BUDGET)
 
     @property
     def datastore(self) -> Datastore:
@@ -43,20 +45,11 @@ class Session:
         environment: Mapping[str, str] = self._container.environment()
         return environment
 
-    @property
-    def clock(self) -> Clock:
-        return self._clock
-
-    @property
-    def log(self) -> Log:
-        log: Log = self._container.log()
-        return log
-
     def host(self, root: str) -> HostView:
         """This host, or the one whose root is mounted there."""
         from entrypoints.wiring.calico import host_view
 
-        return host_view(self._clock, root)
+        return host_view(self.clock, root)
 
     @property
     def screen(self) -> Screen:
@@ -64,7 +57,7 @@ class Session:
 
     def work(self, waiting: float = 0.0) -> Work:
         """What the steps of a use case share; `waiting` seconds of it will pass in waiting on purpose."""
-        return Work(self.datastore, self._clock, self._container.log(), self._clock.deadline(BUDGET + waiting))
+        return Work(self.datastore, self.clock, self.log, self.clock.deadline(BUDGET + waiting))
 
     @property
     def cluster(self) -> Cluster | None:
@@ -72,9 +65,20 @@ class Session:
         try:
             cluster: Cluster = self._container.cluster()
         except PortError as error:
-            self._container.log().warning("Nobody can be asked which virtual machines there are", error=error)
+            self.log.warning("Nobody can be asked which virtual machines there are", error=error)
             return None
         return cluster
+
+    @property
+    def datastore_cluster(self) -> Cluster:
+        """The one that the datastore is in, or is for."""
+        cluster: Cluster = self._container.datastore_cluster()
+        return cluster
+
+    @property
+    def this_node(self) -> ThisNode:
+        node: ThisNode = self._container.node()
+        return node
 
     def host_routes(self) -> tuple[tuple[Address, str], ...]:
         """Of this machine, whose pods' addresses they may be."""

@@ -127,14 +127,18 @@ class Opening(Value):
 def datastore(
     environment: Mapping[str, str], sqlite_path: str, clock: Clock, servers: Callable[[], ApiServers], **options: Any
 ) -> Datastore:
-    """The kind that is asked for; without one etcd if endpoints are given, else Kubernetes. `options` are Opening's."""
-    kind = setting(environment, "DATASTORE_TYPE")
-    if not kind:
-        kind = ETCD if setting(environment, "ETCD_ENDPOINTS") else KUBERNETES
+    """The kind that is asked for. `options` are Opening's."""
+    kind = datastore_kind(environment)
     if kind not in _OPENERS:
         known = 'set "datastore_type" or DATASTORE_TYPE to "kubernetes", "etcdv3" or "sqlite"'
         raise NoWay(f"unknown datastore type: {kind}", details=known)
     return _OPENERS[kind](Opening(environment, sqlite_path, clock, servers, **options))
+
+
+def datastore_kind(environment: Mapping[str, str]) -> str:
+    """What is asked for; without that etcd if endpoints are given, else Kubernetes."""
+    default = ETCD if setting(environment, "ETCD_ENDPOINTS") else KUBERNETES
+    return setting(environment, "DATASTORE_TYPE") or default
 
 
 def _sqlite_datastore(opening: Opening) -> Datastore:
@@ -190,6 +194,13 @@ def cluster(netconf: NetConf, environment: Mapping[str, str], servers: Callable[
     from adapters.linux.cluster_absent import AbsentCluster
 
     return AbsentCluster()
+
+
+def datastore_cluster(netconf: NetConf, environment: Mapping[str, str], servers: Callable[[], ApiServers]) -> Cluster:
+    """For whoever has no network configuration but the datastore's settings: the cluster that the datastore is in."""
+    if datastore_kind(environment) == KUBERNETES:
+        return servers().datastore_cluster()
+    return cluster(netconf, environment, servers)
 
 
 def wants_library(environment: Mapping[str, str]) -> bool:

@@ -43,16 +43,27 @@ class ApiServers:
         self._open: list[tuple[Settings, Api]] = []
 
     def datastore(self) -> Datastore:
-        from adapters.kubernetes.credentials.settings import read_datastore_settings, read_flag
+        from adapters.kubernetes.credentials.settings import read_flag
         from adapters.kubernetes.datastore import KubernetesDatastore
 
-        inline = self._setting("KUBECONFIG_INLINE")  # what an operator's configuration file may have
-        api = self._api(lambda outside: read_datastore_settings(self._setting, outside, inline))
+        api = self._datastore_api()
         group = self._setting("CALICO_API_GROUP")
         prefixes = self._environment.get("FELIX_INTERFACEPREFIX", "")
         # A DEL gives back what there is: an ADD from before the setting may have been given an address.
         no_ipam = read_flag("USE_POD_CIDR", self._setting) and self._environment.get("CNI_COMMAND") == "ADD"
         return KubernetesDatastore(api, self._clock, group=group, host_prefix=prefixes, no_ipam=no_ipam)
+
+    def datastore_cluster(self) -> Cluster:
+        """The cluster whose API server has the datastore."""
+        from adapters.kubernetes.cluster import KubernetesCluster
+
+        return KubernetesCluster(self._datastore_api())
+
+    def _datastore_api(self) -> Api:
+        from adapters.kubernetes.credentials.settings import read_datastore_settings
+
+        inline = self._setting("KUBECONFIG_INLINE")  # what an operator's configuration file may have
+        return self._api(lambda outside: read_datastore_settings(self._setting, outside, inline))
 
     def cluster(self) -> Cluster:
         from adapters.kubernetes.cluster import KubernetesCluster

@@ -48,6 +48,7 @@ RECIPES: Mapping[str, Recipe] = {
         options={"hasty": True},
     ),
     "cluster": Recipe(wiring.cluster, ("netconf", "exported", "servers")),
+    "datastore_cluster": Recipe(wiring.datastore_cluster, ("netconf", "exported", "servers")),
     "dataplane": Recipe(dataplane, ("netconf", "clock", "log", "exported")),
     "node": Recipe(wiring.node),
     "lock_path": Recipe(lambda netconf: netconf.ipam_lock_file, ("netconf",)),

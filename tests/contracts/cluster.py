@@ -22,11 +22,15 @@ class ClusterContract:
         with pytest.raises(Missing, match="nowhere"):
             cluster.namespace("nowhere", SOON)
 
+    def test_a_node_that_nobody_knows_has_no_pods(self, cluster: Cluster) -> None:
+        assert cluster.pods_on("nowhere", SOON) == ()
+
 
 class AbsentClusterContract:
     def test_without_a_cluster_the_text_says_so(self, absent: Cluster) -> None:
-        with pytest.raises(BadConfiguration) as told:
-            absent.namespace("web", SOON)
+        for verb in (absent.namespace, absent.pods_on, absent.pod_cidrs):
+            with pytest.raises(BadConfiguration) as told:
+                verb("web", SOON)
         assert str(told.value) == (
             "invalid configuration: no configuration has been provided, "
             "try setting KUBERNETES_MASTER environment variable"

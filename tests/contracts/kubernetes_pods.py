@@ -239,6 +239,24 @@ class DerivedContract(OnKubernetes):
         finally:
             client.delete("/api/v1/nodes/node-a")
 
+    def test_of_a_node_the_address_of_its_tunnel_is_written(self, store, client):
+        """Into the annotation that the original has it in, over the version that was read."""
+        annotations = {"projectcalico.org/IPv4Address": "192.0.2.1/24", "other": "x"}
+        client.create("/api/v1/nodes", {"metadata": {"name": "node-a", "annotations": annotations}})
+        try:
+            first = store.get(NodeKey("node-a"), SOON)
+            written = store.update(first.key, first.record.with_tunnel_address("10.0.0.1"), first.revision, SOON)
+            assert store.get(first.key, SOON) == written
+            assert written.record.tunnel_address == "10.0.0.1"
+            assert client.get("/api/v1/nodes/node-a")["metadata"]["annotations"] == {
+                **annotations,
+                "projectcalico.org/IPv4IPIPTunnelAddr": "10.0.0.1",
+            }
+            with pytest.raises(Conflict):
+                store.update(first.key, first.record.with_tunnel_address("10.0.0.2"), first.revision, SOON)
+        finally:
+            client.delete("/api/v1/nodes/node-a")
+
     def test_a_node_that_cannot_be_read_is_told(self, store, client):
         """Else it would be taken for one that is gone, and what it has for left over."""
         spoilt = {"name": "node-a", "annotations": {"projectcalico.org/labels": "["}}
@@ -303,6 +321,13 @@ class KubernetesClusterContract(OnKubernetes, ClusterContract):
         pod = cluster.pod("gold", "web-0", SOON)
         assert (pod.name, pod.namespace, pod.node, pod.labels["app"]) == ("web-0", "gold", "node-a", "web")
         assert pod.uid == gold.find(f"{PODS}/web-0")["metadata"]["uid"]
+
+    def test_pods_of_a_node(self, cluster, gold):
+        """The web pods are of node-a; what is elsewhere, or nowhere yet, is not asked for."""
+        gold.create(PODS, pod_object("elsewhere", node="node-ab"))
+        gold.create(PODS, pod_object("nowhere", node=""))
+        assert {pod.name for pod in cluster.pods_on("node-a", SOON)} >= {"web-0"}
+        assert [pod.name for pod in cluster.pods_on("node-ab", SOON)] == ["elsewhere"]
 
     def test_virtual_machines(self, cluster, gold):
         owner = {

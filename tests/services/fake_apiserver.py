@@ -196,6 +196,7 @@ class FakeApiserver:
             if key[:2] == (place.group, place.plural)
             and place.namespace in ("", key[2])
             and _selected(held, query.get("labelSelector", ""))
+            and _of_node(held, query.get("fieldSelector", ""))
         ]
         token = query.get("continue", "")
         if token and "resourceVersion" in query:
@@ -349,6 +350,13 @@ class FakeTransport(ApiTransport):
 
     def close(self):
         pass
+
+
+def _of_node(held: dict, selector: str) -> bool:
+    """The one field that pods are asked for by."""
+    name, _, node = selector.partition("=")
+    assert name in ("", "spec.nodeName"), selector
+    return not selector or held.get("spec", {}).get("nodeName", "") == node
 
 
 def _selected(held: dict, selector: str) -> bool:

@@ -59,11 +59,11 @@ def test_an_unknown_flag_shows_the_usage(capfd: pytest.CaptureFixture[str]) -> N
     assert capfd.readouterr().err.startswith("Usage of calico-ipam:\n  -upgrade\n")
 
 
-def test_the_upgrade_says_that_it_is_not_there(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_upgrade_needs_the_nodes_name(capfd: pytest.CaptureFixture[str]) -> None:
     assert calico_ipam.main(["-upgrade"], {}) == 1
     out, said = capfd.readouterr()
     assert out == ""
-    assert said.startswith("Error: ")
+    assert said.splitlines()[-1] == "Error: KUBERNETES_NODE_NAME not specified, refusing to migrate..."
 
 
 @pytest.mark.parametrize(
