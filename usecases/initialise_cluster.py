@@ -50,10 +50,16 @@ class Initialised(Value):
 
 
 def initialise_cluster(datastore: Datastore, wish: Wish, deadline: Deadline) -> tuple[Initialised, ...]:
-    """What exists afterwards. BadPool, InvalidField or Refused, with nothing written, for a bad wish."""
+    """What exists afterwards. BadPool, InvalidField or Refused, with nothing written, for a bad wish.
+
+    A further node of a cluster wishes for no pools.
+    """
     require_subdomain("node", wish.node)
     _pools(wish, ())  # what is wrong by itself is refused before a datastore is made for it
-    pools = _pools(wish, tuple([one.record for one in datastore.list(IPPools(), deadline)]))
+    existing = tuple([one.record for one in datastore.list(IPPools(), deadline)])
+    if not existing and not wish.pools:
+        raise Refused("there is no IP pool yet; name the range of the first one (--pool CIDR)")
+    pools = _pools(wish, existing)
     node = Initialised("Node", wish.node, _ensure_node(datastore, wish.node, deadline))
     fresh = ClusterInformation(Metadata(DEFAULT), cluster_guid=wish.guid, datastore_ready=True)
     information, made = _ensure(datastore, ClusterInformationKey(DEFAULT), fresh, deadline)

@@ -34,6 +34,10 @@ def _no_arguments(_parser: ArgumentParser) -> None:
     pass
 
 
+def _makes_none(_options: Namespace) -> bool:
+    return False
+
+
 def _no_objection(_options: Namespace) -> str:
     return ""
 
@@ -41,8 +45,8 @@ def _no_objection(_options: Namespace) -> str:
 class Command(Value):
     """`objection` says what is wrong with options that do not go together, "" if nothing is.
 
-    With `uses_datastore` it is settled before `run` which datastore is meant; with `makes_datastore` an embedded one
-    may be made.
+    With `uses_datastore` it is settled before `run` which datastore is meant; an embedded one may be
+    made where `makes_datastore` says so.
     """
 
     name: str
@@ -51,4 +55,4 @@ class Command(Value):
     add_arguments: Callable[[ArgumentParser], None] = _no_arguments
     objection: Callable[[Namespace], str] = _no_objection
     uses_datastore: bool = True
-    makes_datastore: bool = False
+    makes_datastore: Callable[[Namespace], bool] = _makes_none

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from adapters.records.manifests import from_manifest
 from entrypoints.tortie.answer import Answer
 from entrypoints.tortie.command import Command
 from entrypoints.tortie.resources import (
@@ -10,8 +9,8 @@ from entrypoints.tortie.resources import (
     add_file,
     add_kind,
     add_namespace,
+    checked_manifests,
     each,
-    given_manifests,
     key_of,
 )
 from ports.datastore import Blocks, IPPoolKey, IPPools
@@ -50,7 +49,7 @@ def _run(options: Namespace, session: Session) -> Answer:
         return key
 
     if options.filename:
-        keys = [from_manifest(manifest)[0] for manifest in given_manifests(options)]
+        keys = [key for _, key, _ in checked_manifests(options)]
     else:
         keys = [key_of(options.kind, name, options.namespace or DEFAULT_NAMESPACE) for name in options.names]
     notes = _pools_in_use(keys, session)

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--pool", metavar="CIDR", action="append", required=True, help="a range to assign addresses from; repeatable"
+        "--pool",
+        metavar="CIDR",
+        action="append",
+        default=[],
+        help="a range to assign addresses from; repeatable; for a further node of a cluster that has pools not needed",
     )
     parser.add_argument(
         "--block-size",
@@ -63,5 +67,5 @@ COMMAND = Command(
     "Make a datastore ready: cluster information, this node, and IP pools.",
     _run,
     _add_arguments,
-    makes_datastore=True,
+    makes_datastore=lambda options: bool(options.pool),
 )

@@ -120,4 +120,4 @@ def _configure(container: Container | PlainContainer, options: Namespace, enviro
         container.environment.override(environment)
     kubeconfig = setting(container.environment(), "KUBECONFIG")
     container.netconf.override(NetConf(sqlite_path=path, kubernetes=KubernetesSettings(kubeconfig=kubeconfig)))
-    container.create.override(command.makes_datastore)
+    container.create.override(command.makes_datastore(options))

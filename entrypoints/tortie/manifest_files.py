@@ -103,7 +103,7 @@ def read_manifests(path: str) -> list[Any]:
     """The manifests in a file (`-`: standard input), those of lists one by one. BadFile if there is none."""
     manifests = expand(read_documents(path))
     if not manifests:
-        raise BadFile(f"{_shown(path)}: no resource in it; write at least apiVersion, kind, metadata and spec")
+        raise BadFile(f"{shown_path(path)}: no resource in it; write at least apiVersion, kind, metadata and spec")
     return manifests
 
 
@@ -112,9 +112,9 @@ def read_documents(path: str) -> list[Any]:
     try:
         return list(yaml.load_all(text_of(path), _Loader))
     except RefusedYaml as error:
-        raise BadFile(f"{_shown(path)}: {_fault(error)}") from None
+        raise BadFile(f"{shown_path(path)}: {_fault(error)}") from None
     except (yaml.YAMLError, RecursionError, ValueError, LookupError, ArithmeticError) as error:
-        raise BadFile(f"{_shown(path)}: neither YAML nor JSON: {_fault(error)}") from None
+        raise BadFile(f"{shown_path(path)}: neither YAML nor JSON: {_fault(error)}") from None
 
 
 def _fault(error: Exception) -> str:
@@ -125,7 +125,7 @@ def _fault(error: Exception) -> str:
     return f"{problem} in line {mark.line + 1}" if mark else str(problem)
 
 
-def _shown(path: str) -> str:
+def shown_path(path: str) -> str:
     return "standard input" if path == "-" else path
 
 
@@ -143,9 +143,9 @@ def text_of(path: str, limit: int = LARGEST) -> str:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise BadFile(f"{_shown(path)}: {error.strerror}") from None
+        raise BadFile(f"{shown_path(path)}: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise BadFile(f"{_shown(path)}: not UTF-8 text: {error.reason} at byte {error.start}") from None
+        raise BadFile(f"{shown_path(path)}: not UTF-8 text: {error.reason} at byte {error.start}") from None
 
 
 def _of_stdin(limit: int) -> bytes:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from argparse import ArgumentTypeError
 
 from adapters.records.kinds import KINDS, kind_named, kind_of
-from adapters.records.manifests import BadManifest
+from adapters.records.manifests import BadManifest, from_manifest
 from entrypoints.tortie.command import FAULTS, Stopped
-from entrypoints.tortie.manifest_files import read_manifests
+from entrypoints.tortie.manifest_files import read_manifests, shown_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,6 +63,19 @@ def check_word(what: str, word: str) -> None:
 def given_manifests(options: Namespace) -> list[Any]:
     """What the file has. An endpoint that states no namespace gets the command line's."""
     return [_in_namespace(manifest, options.namespace) for manifest in read_manifests(options.filename)]
+
+
+def checked_manifests(options: Namespace) -> list[tuple[Any, Key[Any], Any]]:
+    """Each manifest of the file with the key and the record that it means. BadManifest says which of them is wrong."""
+    manifests = given_manifests(options)
+    found: list[tuple[Any, Key[Any], Any]] = []
+    for number, manifest in enumerate(manifests, 1):
+        try:
+            found.append((manifest, *from_manifest(manifest)))
+        except BadManifest as error:
+            which = f", resource {number} of {len(manifests)}" if len(manifests) > 1 else ""
+            raise BadManifest(f"{shown_path(options.filename)}{which}: {error}") from error
+    return found
 
 
 def _in_namespace(manifest: Any, namespace: str) -> Any:

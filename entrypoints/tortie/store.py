@@ -5,21 +5,22 @@ Invariant: all manifests are checked by themselves before the first is written.
 
 from __future__ import annotations
 
-from adapters.records.manifests import from_manifest, revision_of
+from adapters.records.manifests import revision_of
 from entrypoints.tortie.answer import Answer
 from entrypoints.tortie.command import Command, Stopped
-from entrypoints.tortie.resources import add_file, add_namespace, each, given_manifests
+from entrypoints.tortie.resources import add_file, add_namespace, checked_manifests, each
 from ports.errors import Conflict
 from usecases.store_resource import apply_resource, create_resource
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeAlias
 
     from entrypoints.tortie.session import Session
     from ports.datastore import Key
+
+    Resource: TypeAlias = tuple[Any, Key[Any], Any]  # the manifest, and what it means
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
@@ -28,17 +29,17 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _create(options: Namespace, session: Session) -> Answer:
-    def write(manifest: Any) -> Key[Any]:
-        key, record = from_manifest(manifest)
+    def write(resource: Resource) -> Key[Any]:
+        _, key, record = resource
         create_resource(session.datastore, key, record, session.deadline)
         return key
 
-    return _write_all(options, "created", write)
+    return Answer(each(checked_manifests(options), "created", write))
 
 
 def _apply(options: Namespace, session: Session) -> Answer:
-    def write(manifest: Any) -> Key[Any]:
-        key, record = from_manifest(manifest)
+    def write(resource: Resource) -> Key[Any]:
+        manifest, key, record = resource
         revision = revision_of(manifest)
         try:
             apply_resource(session.datastore, key, record, revision, session.deadline)
@@ -49,14 +50,7 @@ def _apply(options: Namespace, session: Session) -> Answer:
             raise Stopped(f"{error}: {stale}") from error
         return key
 
-    return _write_all(options, "applied", write)
-
-
-def _write_all(options: Namespace, done: str, write: Callable[[Any], Key[Any]]) -> Answer:
-    manifests = given_manifests(options)
-    for manifest in manifests:
-        from_manifest(manifest)
-    return Answer(each(manifests, done, write))
+    return Answer(each(checked_manifests(options), "applied", write))
 
 
 CREATE = Command("create", "Write resources that do not exist yet.", _create, _add_arguments)

@@ -37,6 +37,7 @@ _STATES = {
 }
 _LABELS = {
     "handle": "Handle",
+    "sequence": "Sequence",
     "endpoints": "Endpoint",
     "block": "Block",
     "affinity": "Affinity",

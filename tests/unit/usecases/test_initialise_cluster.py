@@ -116,7 +116,7 @@ def test_a_bad_node_name_is_refused(datastore):
 def test_a_cluster_that_is_not_ready_stays_so_and_the_operator_is_told(datastore, ready):
     closed = ClusterInformation(Metadata("default"), datastore_ready=ready)
     datastore.create(ClusterInformationKey("default"), closed, DEADLINE)
-    outcome = init(datastore)[0]
+    outcome = init(datastore, V4)[0]
     assert not outcome.made
     assert "datastoreReady is not true" in outcome.note
     assert datastore.get(ClusterInformationKey("default"), DEADLINE).record.datastore_ready is ready

@@ -105,6 +105,14 @@ def test_init_takes_the_node_name_from_option_environment_or_host(tortie):
     assert tortie.done("get", "nodes").split() == ["NAME", "from-environment", "from-option"]
 
 
+def test_init_of_a_further_node_needs_no_pool(tortie):
+    tortie.done("init", "--pool", V4)
+    assert tortie.done("init", "--node", "node-b").splitlines() == [
+        "exists  ClusterInformation default  datastore ready",
+        "made    Node node-b",
+    ]
+
+
 def test_init_makes_a_cluster_guid_of_32_hex_digits(tortie):
     tortie.done("init", "--pool", V4)
     guid = json.loads(tortie.done("get", "clusterinformation", "default", "-o", "json"))["spec"]["clusterGUID"]
@@ -134,6 +142,7 @@ def test_init_gives_each_block_size_to_its_ip_version(tortie):
         (["--pool", V4, "--pool", "127.0.0.0/8"], "lies in the loopback range"),
         (["--pool", "10.0.0.0/30", "--block-size", "28"], "smaller than one block of /28"),
         (["--pool", V4, "--node", "a_b"], "error with field node = 'a_b'"),
+        ([], "there is no IP pool yet; name the range of the first one (--pool CIDR)"),
     ],
 )
 def test_init_refuses_what_cannot_be_right_and_writes_nothing(tortie, arguments, why):
@@ -353,6 +362,15 @@ def test_a_bad_file_is_one_clear_error(tortie, file, text, why):
     assert why in tortie.failed("apply", "-f", file(text))
 
 
+@pytest.mark.parametrize("verb", ["create", "apply", "delete"])
+def test_a_bad_resource_is_named_by_its_file_and_place(tortie, file, tmp_path, verb):
+    bad = POOL.replace("IPPool", "Pod")
+    assert tortie.failed(verb, "-f", file(bad)).startswith(f"{tmp_path}/f.yaml: kind 'Pod' is not one of ")
+    several = file(f"{POOL}---{bad}---{POOL}")
+    assert tortie.failed(verb, "-f", several).startswith(f"{several}, resource 2 of 3: kind 'Pod' is not one of ")
+    assert tortie.done("get", "ippools").splitlines()[1:] == []
+
+
 def test_a_file_that_cannot_be_read_is_named(tortie, tmp_path):
     assert tortie.failed("apply", "-f", str(tmp_path / "absent")) == f"{tmp_path}/absent: No such file or directory"
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
@@ -382,7 +400,7 @@ def test_help_is_shown_when_asked_for(tortie):
     [
         ([], "COMMAND"),
         (["frobnicate"], "invalid choice"),
-        (["init"], "--pool"),
+        (["init", "--pool"], "--pool"),
         (["init", "--pool", V4, "--block-size", "x"], "invalid int value"),
         (["get", "pods"], "unknown kind 'pods'; known are ippools"),
         (["get", "nodes", "-o", "xml"], "invalid choice"),
@@ -414,6 +432,26 @@ def test_the_datastore_is_the_file_that_the_command_line_or_the_environment_name
     assert operator.main(["get", "nodes"], {"TORTIE_SQLITE_PATH": path}) == 0
     assert capsys.readouterr().out.split() == ["NAME", "n"]
     assert os.listdir(os.path.dirname(path)) == ["d.db"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usage"),
+    [
+        (["delete", "node"], "tortie delete"),
+        (["ipam", "release"], "tortie ipam release"),
+        (["get", "nodes", "--config", "c", "--datastore-path", "d"], "tortie get"),
+    ],
+)
+def test_an_objection_comes_with_the_usage_of_its_command(tortie, arguments, usage):
+    code, _, err = tortie(*arguments)
+    assert (code, err.startswith(f"usage: {usage} ")) == (2, True), err
+
+
+def test_an_init_without_a_pool_makes_no_file(tmp_path, capsys):
+    path = tmp_path / "d.db"
+    assert operator.main(["init", "--node", "n", "--datastore-path", str(path)], {}) == 1
+    assert "no such file" in capsys.readouterr().err
+    assert not path.exists()
 
 
 def test_a_refused_init_makes_no_file(tmp_path, capsys):

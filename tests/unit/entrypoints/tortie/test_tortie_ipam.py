@@ -214,7 +214,7 @@ def test_show_of_one_node(busy):
         (
             "10.244.0.4",
             "is in use",
-            ["Handle       net1.c4", "Endpoint     default/node1-cni-c4-eth0", "  node: node1"],
+            ["Handle       net1.c4", "Sequence     17", "Endpoint     default/node1-cni-c4-eth0", "  node: node1"],
         ),
         ("10.244.0.9", "is not assigned; it was released and is cooling down", ["Free after   2026-11-29T13:11:12Z"]),
         ("10.244.0.0", "is not assigned; it is reserved, so only a request", ["Reserved by  gateways"]),
