@@ -17,6 +17,7 @@ from domain.linux.steps import (
     AddAddress,
     AddRoute,
     AwaitLinkLocal,
+    AwaitUsable,
     CreatePair,
     Device,
     EnsureRoute,
@@ -57,6 +58,7 @@ class Steps:
             WriteSysctl: self._write_sysctl,
             KeepLearnedRoutes: self._keep_learned_routes,
             AwaitLinkLocal: self._await_link_local,
+            AwaitUsable: self._await_usable,
             AddRoute: self._add_route,
             EnsureRoute: self._ensure_route,
             AddAddress: self._add_address,
@@ -156,6 +158,14 @@ class Steps:
             if own:
                 self._restart(action, index)
             self._run.pause(action.pause, f"the IPv6 link-local address of {action.device.name}")
+
+    def _await_usable(self, action: AwaitUsable) -> None:
+        index, netlink = self._run.index(action.device), self._run.netlink(action.device)
+        give_up = self._run.clock.monotonic() + action.limit
+        while netlink.has_tentative(index):
+            if self._run.clock.monotonic() >= give_up:
+                raise StepFailed(f"{action.device.name} has a tentative IPv6 address after {action.limit:g} seconds")
+            self._run.pause(action.pause, f"the addresses of {action.device.name} to settle")
 
     def _restart(self, action: AwaitLinkLocal, index: int) -> None:
         """Down and up again makes the kernel derive the address anew."""

@@ -114,6 +114,18 @@ class AwaitLinkLocal(Value):
     settle: float
 
 
+class AwaitUsable(Value):
+    """Wait until the kernel has settled the device's global IPv6 addresses, looking every `pause` seconds.
+
+    It does so in its own time, even where no duplicate is looked for; till then nobody can send from them. What is
+    still tentative after `limit` seconds fails the step.
+    """
+
+    device: Device
+    limit: float
+    pause: float
+
+
 class AddRoute(Value):
     """`gateway` is an address, the device whose link-local address was awaited, or None for on-link.
 

@@ -20,6 +20,7 @@ from domain.linux.steps import (
     AddAddress,
     AddRoute,
     AwaitLinkLocal,
+    AwaitUsable,
     CreatePair,
     Device,
     EnsureRoute,
@@ -58,6 +59,8 @@ def plan_for(attachment: Attachment) -> tuple[Step, ...]:
         *_add_addresses(attachment, pod),
         *_forward(attachment, versions),
         *(_route_host(attachment, host) if attachment.host_routes else ()),
+        # By now it is over, but for a kernel whose workers are late.
+        *([Step(AwaitUsable(pod, limit=0.5, pause=0.002), fatal=False)] if V6 in versions else ()),
     )
 
 

@@ -75,6 +75,7 @@ _QUESTIONS: tuple[Callable[[LeanBridgeNetlink], object], ...] = (
     lambda kernel: kernel.port("eth0"),
     lambda kernel: kernel.ports(),
     lambda kernel: kernel.addresses(2, V4),
+    lambda kernel: kernel.has_tentative(2),
     lambda kernel: kernel.known_addresses(2, V6),
     lambda kernel: kernel.routes(V4),
     lambda kernel: kernel.known_routes(V6),

@@ -23,6 +23,7 @@ from adapters.linux.netlink.messages import (
     verdict,
 )
 from adapters.linux.netlink.seam import KernelError, KernelRoute, Netlink, PairRequest, Unanswered, no_socket
+from domain.ipam.address import V6
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,6 +93,10 @@ class LeanNetlink(Netlink):
     def addresses(self, index: int, version: int) -> list[Cidr]:
         listed = [rtnetlink.read_address(answer.body) for answer in self._dump(rtnetlink.get_addresses(index, version))]
         return [found[1] for found in listed if found and found[0] == index]
+
+    def has_tentative(self, index: int) -> bool:
+        listed = [rtnetlink.read_tentative(answer.body) for answer in self._dump(rtnetlink.get_addresses(index, V6))]
+        return index in listed
 
     def add_route(self, index: int, destination: Cidr, gateway: Address | None, scope: str) -> None:
         self._ask(rtnetlink.new_route(index, destination, gateway, scope))

@@ -18,6 +18,7 @@ from pyroute2.netlink import nla
 from pyroute2.netlink.exceptions import NetlinkDumpInterrupted, NetlinkError
 from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg, ifinfveth
 
+from adapters.linux.netlink.rtnetlink import IFA_F_TENTATIVE, RT_SCOPE_UNIVERSE
 from adapters.linux.netlink.seam import (
     SCOPE_NAMES,
     SCOPES,
@@ -121,6 +122,10 @@ class Pyroute2Netlink(Netlink):
             text = message.get_attr("IFA_LOCAL") or message.get_attr("IFA_ADDRESS")
             found.append(Address.parse(text).host_cidr.replace(length=message["prefixlen"]))
         return found
+
+    def has_tentative(self, index: int) -> bool:
+        listed = self._dump("addr", family=FAMILIES[V6], match={"index": index, "scope": RT_SCOPE_UNIVERSE})
+        return any(message["flags"] & IFA_F_TENTATIVE for message in listed)
 
     def add_route(self, index: int, destination: Cidr, gateway: Address | None, scope: str) -> None:
         fields: dict[str, object] = {} if gateway is None else {"gateway": str(gateway)}

@@ -49,6 +49,8 @@ RTEXT_FILTER_SKIP_STATS = 8  # they are counted over all processors
 IFF_UP = 1
 
 IFA_ADDRESS, IFA_LOCAL = 1, 2
+IFA_F_TENTATIVE = 0x40
+RT_SCOPE_UNIVERSE = 0
 RTA_DST, RTA_OIF, RTA_GATEWAY, RTA_TABLE = 1, 4, 5, 15
 RT_TABLE_MAIN, RTPROT_BOOT, RTN_UNICAST = 254, 3, 1  # every route that we make
 RTPROT_RA = 9  # a router has advertised it
@@ -182,6 +184,13 @@ def read_address(body: bytes) -> tuple[int, Cidr] | None:
     if version is None or data is None:
         return None
     return number_in(body[4:8]), Cidr(version, int.from_bytes(data), body[1])
+
+
+def read_tentative(body: bytes) -> int | None:
+    """The device's index, for an IPv6 address of global scope that nobody can send from yet; None for any other."""
+    if version_in(body, IFADDRMSG) != V6 or body[3] != RT_SCOPE_UNIVERSE or not body[2] & IFA_F_TENTATIVE:
+        return None
+    return number_in(body[4:8])
 
 
 def read_route(body: bytes) -> KernelRoute | None:

@@ -26,6 +26,7 @@ from adapters.linux.netlink.messages import (
 from adapters.linux.netlink.rtnetlink import (
     FAMILIES,
     IFA_ADDRESS,
+    IFA_F_TENTATIVE,
     IFA_LOCAL,
     IFADDRMSG,
     IFINFOMSG,
@@ -37,6 +38,7 @@ from adapters.linux.netlink.rtnetlink import (
     IFLA_INFO_SLAVE_KIND,
     IFLA_LINKINFO,
     IFLA_MTU,
+    RT_SCOPE_UNIVERSE,
     RT_TABLE_MAIN,
     RTA_DST,
     RTA_GATEWAY,
@@ -74,8 +76,7 @@ IFF_PROMISC = 0x100
 BRIDGE_VLAN_INFO_PVID, BRIDGE_VLAN_INFO_UNTAGGED = 2, 4
 
 IFA_BROADCAST, IFA_FLAGS = 4, 8
-IFA_F_NODAD, IFA_F_DADFAILED, IFA_F_TENTATIVE = 0x02, 0x08, 0x40
-RT_SCOPE_UNIVERSE = 0
+IFA_F_NODAD, IFA_F_DADFAILED = 0x02, 0x08
 _LEAST_WITH_BROADCAST = 30  # the longest IPv4 prefix that leaves room for a broadcast address
 
 RTA_PRIORITY, RTA_METRICS = 6, 8

@@ -120,6 +120,10 @@ class Netlink(ABC):
         """In the kernel's order."""
 
     @abstractmethod
+    def has_tentative(self, index: int) -> bool:
+        """Whether a global IPv6 address of the device is not usable yet."""
+
+    @abstractmethod
     def add_route(self, index: int, destination: Cidr, gateway: Address | None, scope: str) -> None:
         """Main table, protocol boot; `file exists` if there is one."""
 

@@ -235,6 +235,12 @@ def test_what_there_is_reads_the_same(worlds, netns, both):
         assert lean.link_by_index(index) == library.link_by_index(index) == lean.link(name)
         for version in (4, 6):
             assert lean.addresses(index, version) == library.addresses(index, version)
+        assert not lean.has_tentative(index)
+        assert not library.has_tentative(index)
+    world.ip(
+        netns, "addr", "add", "fd2e:9::2/70", "dev", "br0"
+    )  # examined for a second, or for as long as br0 has no port
+    assert lean.has_tentative(index) == library.has_tentative(index) is True
     assert lean.link_by_index(1 << 30) is library.link_by_index(1 << 30) is None
     assert lean.addresses(1 << 30, 4) == library.addresses(1 << 30, 4) == []
     for version, least in ((4, 4), (6, 3)):

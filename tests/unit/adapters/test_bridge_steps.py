@@ -136,6 +136,9 @@ class Scripted(BridgeNetlink):
     def remove_address(self, index, address):
         self._called("remove_address", index, address)
 
+    def has_tentative(self, index):
+        raise NotImplementedError
+
     def known_addresses(self, index, version):
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0] if self.answers else []
 

@@ -16,6 +16,7 @@ from domain.linux.link import Link
 from domain.linux.steps import (
     AddRoute,
     AwaitLinkLocal,
+    AwaitUsable,
     CreatePair,
     Device,
     EnsureRoute,
@@ -51,6 +52,7 @@ class ScriptedNetlink(Netlink):
         self.unknown_kinds: dict[str, int] = {}
         self.mac_answers: list[str] = []
         self.learned: list[int] = []
+        self.tentative: list[bool] = []
 
     def put(self, name: str, index: int, mac: str = HOST_MAC, **more) -> None:
         self.links[name] = Link(index, name, "veth", False, 1500, mac, **more)
@@ -90,6 +92,10 @@ class ScriptedNetlink(Netlink):
 
     def addresses(self, index, version):
         return [cidr for cidr in self.known_addresses if cidr.version == version]
+
+    def has_tentative(self, index):
+        self._called("has_tentative", index)
+        return self.tentative.pop(0) if self.tentative else False
 
     def add_route(self, index, destination, gateway, scope):
         self._called("add_route", index, destination, gateway, scope)
@@ -281,6 +287,23 @@ def test_a_restart_goes_on_without_the_mac_where_it_cannot_be_set(scene):
 def test_no_link_local_address_ends_the_call_after_half_a_second(scene):
     assert scene.refusal(AWAIT) == "failed to get IPv6 addresses for host side of the pod interface"
     assert 0.5 <= scene.clock.monotonic() < 0.7
+
+
+def test_a_call_waits_until_the_kernel_has_settled_the_containers_addresses(scene):
+    """D04"""
+    scene.pod.tentative = [True, True]
+    scene.run(AwaitUsable(P, limit=0.5, pause=0.002))
+    assert scene.pod.calls == [("has_tentative", 2)] * 3
+    assert scene.clock.slept == [0.002, 0.002]
+
+
+def test_an_address_that_never_settles_is_told_and_fails_nothing(scene):
+    """D04"""
+    scene.pod.tentative = [True] * 1000
+    scene.run(Step(AwaitUsable(P, limit=0.5, pause=0.002), fatal=False), SetUp(H))
+    assert scene.log.shown("warning") == ["eth0 has a tentative IPv6 address after 0.5 seconds"]
+    assert 0.5 <= scene.clock.monotonic() < 0.6
+    assert scene.host.calls == [("set_up", 7, True)]
 
 
 def test_a_route_that_is_refused_names_the_gateway_that_was_found(scene):

@@ -135,6 +135,14 @@ def test_the_near_end_of_a_point_to_point_address_counts():
     assert rtnetlink.read_address(body) == (7, Cidr.parse("10.0.0.1/32"))
 
 
+@given(INDEXES, CIDRS, st.sampled_from((0, 253)), st.booleans())
+def test_only_a_global_ipv6_address_is_waited_for(index, cidr, scope, tentative):
+    fields = {"family": FAMILIES[cidr.version], "prefixlen": cidr.length, "index": index, "scope": scope}
+    body = encoded(ifaddrmsg, attrs=[("IFA_ADDRESS", str(cidr.address))], flags=0x40 if tentative else 0, **fields)
+    waited_for = cidr.version == 6 and scope == 0 and tentative
+    assert rtnetlink.read_tentative(body) == (index if waited_for else None)
+
+
 def test_addresses_of_other_families_are_passed_over():
     assert rtnetlink.read_address(bytes([17, 32, 0, 0]) + bytes(12)) is None
     assert rtnetlink.read_address(bytes([2, 32, 0, 0, 1, 0, 0, 0])) is None

@@ -9,6 +9,7 @@ from domain.linux.steps import (
     AddAddress,
     AddRoute,
     AwaitLinkLocal,
+    AwaitUsable,
     CreatePair,
     Device,
     EnsureRoute,
@@ -106,6 +107,7 @@ NO_FORWARDING_V4 = Step(WriteSysctl("pod", "net/ipv4/ip_forward", "0"), FORWARDI
 NO_FORWARDING_V6 = Step(WriteSysctl("pod", "net/ipv6/conf/all/forwarding", "0"), FORWARDING)
 FIND_H = Step(FindLink(H), LOOKUP_H)
 HOST_ROUTE_V4 = Step(EnsureRoute(H, Cidr.parse("10.20.0.128/32"), "link"), HOST_ROUTE)
+USABLE = Step(AwaitUsable(P, 0.5, 0.002), fatal=False)
 HOST_ROUTE_V6 = Step(EnsureRoute(H, Cidr.parse("fd20::ae80/128"), "link"), HOST_ROUTE)
 
 
@@ -138,6 +140,7 @@ def test_an_ipv6_workload():
         NO_FORWARDING_V6,
         FIND_H,
         HOST_ROUTE_V6,
+        USABLE,
     )
 
 
@@ -157,6 +160,7 @@ def test_a_dual_stack_workload():
         FIND_H,
         HOST_ROUTE_V4,
         HOST_ROUTE_V6,
+        USABLE,
     )
 
 
