@@ -8,6 +8,7 @@
 #include <Python.h>
 #include <errno.h>
 #include <sched.h>
+#include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/vfs.h>
 
@@ -46,11 +47,29 @@ static PyObject *call_statfs_type(PyObject *self, PyObject *path)
     return text == NULL ? NULL : answer(statfs(text, &found) < 0 ? -1 : (long)found.f_type);
 }
 
+static PyObject *call_inotify_init1(PyObject *self, PyObject *arguments)
+{
+    int flags;
+    return PyArg_ParseTuple(arguments, "i", &flags) ? answer(inotify_init1(flags)) : NULL;
+}
+
+static PyObject *call_inotify_add_watch(PyObject *self, PyObject *arguments)
+{
+    int descriptor;
+    const char *path;
+    unsigned int mask;
+    return PyArg_ParseTuple(arguments, "iyI", &descriptor, &path, &mask)
+               ? answer(inotify_add_watch(descriptor, path, mask))
+               : NULL;
+}
+
 static PyMethodDef calls[] = {
     {"setns", call_setns, METH_VARARGS, NULL},
     {"unshare", call_unshare, METH_VARARGS, NULL},
     {"prctl", call_prctl, METH_VARARGS, NULL},
     {"statfs_type", call_statfs_type, METH_O, NULL},
+    {"inotify_init1", call_inotify_init1, METH_VARARGS, NULL},
+    {"inotify_add_watch", call_inotify_add_watch, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,9 +1,10 @@
 """System calls that Python does not offer: one way to each of them, whatever kind of interpreter this is.
 
-Python learnt `setns` and `unshare` in 3.12 and knows neither `prctl` nor `statfs`. An interpreter linked statically
-cannot look functions up by name; it brings a built-in module `_tortie_syscalls` with `setns(descriptor, kind)`,
-`unshare(kind)`, `prctl(option, value)` and `statfs_type(path)`. Any other finds them through `_ctypes`, the core of
-`ctypes`, which loads in a tenth of that one's time.
+Python learnt `setns` and `unshare` in 3.12 and knows neither `prctl`, `statfs` nor inotify. An interpreter linked
+statically cannot look functions up by name; it brings a built-in module `_tortie_syscalls` with `setns(descriptor,
+kind)`, `unshare(kind)`, `prctl(option, value)`, `statfs_type(path)`, `inotify_init1(flags)` and
+`inotify_add_watch(descriptor, path, mask)`. Any other finds them through `_ctypes`, the core of `ctypes`, which loads
+in a tenth of that one's time.
 
 Invariant: nothing is loaded before it is needed, and a refusal is an OSError with its errno, as of any other call.
 """
@@ -64,6 +65,16 @@ def filesystem_type(path: str) -> int:
         return _function("statfs_type")(os.fsencode(path))
     except (ImportError, OSError, AttributeError):
         return 0
+
+
+def inotify_init(flags: int) -> int:
+    """The descriptor of a new queue of changes. OSError; ImportError or AttributeError where there are none."""
+    return _function("inotify_init1")(flags)
+
+
+def inotify_add_watch(descriptor: int, path: str, mask: int) -> int:
+    """The number under which changes of that path come from the queue. Errors as above."""
+    return _function("inotify_add_watch")(descriptor, os.fsencode(path), mask)
 
 
 def _function(name: str) -> Callable[..., int]:

@@ -40,6 +40,11 @@ class BuiltIn:
     def prctl(self, option, value):
         print("prctl", option, value)
         raise PermissionError
+    def inotify_init1(self, flags):
+        return flags + 1
+    def inotify_add_watch(self, descriptor, path, mask):
+        print("watch", descriptor, path, mask)
+        return 5
     def statfs_type(self, path):
         raise FileNotFoundError({ENOENT}, "no", path)
 sys.builtin_module_names += ("_tortie_syscalls",)
@@ -51,19 +56,21 @@ if not hasattr(os, "setns"):
 else:
     print("setns 7 8")
 system_calls.death_signal_setter(9)()
+print(system_calls.inotify_add_watch(system_calls.inotify_init(7), "/x", 2))
 print(system_calls.filesystem_type("/proc"), "_ctypes" in sys.modules)
 """
 
 
 def test_a_static_interpreters_own_module_is_preferred():
     done = subprocess.run([sys.executable, "-ISB", "-c", STATIC], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["setns 7 8", "prctl 1 9", "0 False"]
+    assert done.stdout.splitlines() == ["setns 7 8", "prctl 1 9", "watch 8 b'/x' 2", "5", "0 False"]
 
 
 def test_where_functions_cannot_be_looked_up_nothing_is_tied_and_no_type_known():
     """A static interpreter without that module."""
     code = "import sys; sys.modules['_ctypes'] = None\n" + STATIC.replace("sys.builtin_module_names +=", "ignored =")
     code = code.replace("system_calls.setns(7, 8)", "pass").replace("setter(9)()", "setter(9)")
+    code = code.replace("print(system_calls.inotify", "#")
     done = subprocess.run([sys.executable, "-ISB", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1].startswith("0 ")
 
