@@ -19,6 +19,7 @@ Calico's CNI plugins. A container runtime starts them with CNI_COMMAND set.
   calico -t < NETCONF                  can the datastore be reached, and is it ready?
   calico component cni plugin [-v|-t]  the network plugin
   calico component cni ipam [-v]       the IPAM plugin
+  calico component node monitor-token  the plugins' kubeconfig, kept usable for ever (also: tortie refresh-token)
   calico version                       the version
 """
 
@@ -51,7 +52,12 @@ def _component(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
         from entrypoints.calico_ipam import main as ipam
 
         return ipam(arguments[2:], environ)
-    named = 2 if arguments[:1] == ("cni",) else 1
+    if tuple(arguments[:2]) == ("node", "monitor-token"):
+        from entrypoints.tortie.guard import guarded
+        from entrypoints.tortie.main import main as operate
+
+        return guarded(lambda: operate(("refresh-token", *arguments[2:]), environ))
+    named = 2 if tuple(arguments[:1]) in (("cni",), ("node",)) else 1
     return _refuse(f"`{' '.join(['component', *arguments[:named]])}` is not part of this build")
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _TOKENS = "serviceaccounts/token"
 _WHAT_TO_DO = "create it, or name another account with CALICO_CNI_SERVICE_ACCOUNT"
+_WHERE = "run as a pod with a service account, or say which namespace the plugins' account is in"
 
 
 class KubernetesTokenIssuer(TokenIssuer):
@@ -49,7 +50,10 @@ class KubernetesTokenIssuer(TokenIssuer):
         self._now = now
 
     def own_namespace(self) -> str:
-        namespace = self._mounted("namespace")
+        try:
+            namespace = self._mounted("namespace")
+        except BadConfiguration as error:
+            raise BadConfiguration(f"Failed to read service account namespace file: {error}; {_WHERE}") from None
         if not namespace:
             raise BadConfiguration(f"service account namespace {self._folder}/namespace: the file is empty")
         return namespace

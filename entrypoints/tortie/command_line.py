@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from domain.cni.go_quote import printable
-from entrypoints.tortie import delete, doctor, get, init, store, version
+from entrypoints.tortie import delete, doctor, get, init, refresh_token, store, version
 from entrypoints.tortie.client_config import DEFAULT_PATH
 from entrypoints.tortie.ipam import check, configure, gc, release, show, upgrade
 from entrypoints.wiring.calico import DEFAULT_SQLITE_PATH
@@ -58,7 +58,7 @@ def _parser() -> ArgumentParser:
     _add(commands, _RESOURCES, shared)
     ipam = commands.add_parser("ipam", help="Show, check and repair IP address management.", allow_abbrev=False)
     _add(ipam.add_subparsers(metavar="COMMAND", required=True), _IPAM, shared)
-    _add(commands, (doctor.COMMAND, version.COMMAND), shared)
+    _add(commands, (doctor.COMMAND, refresh_token.COMMAND, version.COMMAND), shared)
     return parser
 
 

@@ -86,7 +86,8 @@ class ApiServers:
             return read_own_account(outside)
 
         def connect(settings: Settings) -> Api:
-            return Api(open_transport(settings, read, outside, library=self._library()), self._clock)
+            transport = open_transport(settings, read, outside, library=self._library())
+            return Api(transport, self._clock, hasty=self._hasty)
 
         return KubernetesTokenIssuer(read, connect, outside.service_account, self._clock.now)
 

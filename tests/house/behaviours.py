@@ -32,6 +32,8 @@ FAMILIES = {
     "AZ": "of Azure's IPAM",
     "DISP": "of the choice of program",
     "NAME": "of names of endpoints",
+    "INST": "of the installer",
+    "TOK": "of the token refresher",
     "BR": "what a bridge plugin has to do",
     "BT": "tests of the CNI project's bridge and host-local",
     "B": "reports of users: bridge and host-local",

@@ -19,9 +19,11 @@ STARTS = [Definition("entrypoints.main", "main")]  # what packaging/launcher.py.
 EXCEPTIONS = {
     "adapters.memory": "the ports' promises in their shortest form, which tests of every level run over",
     "adapters.etcdv3.etcdrpc": "the package etcd3 looks up its services here",
+    "domain.install.kubeconfig:installed_kubeconfig": "of the installer, whose story is not bound yet",
+    "domain.install.kubeconfig:service_url": "likewise",
+    "domain.install.kubeconfig:_INSTALLED": "likewise",
     "adapters.linux.host_files": "of the installer, whose story is not bound yet",
-    "adapters.linux.stages": "of adapters.linux.host_files",
-    "ports.host_files": "of adapters.linux.host_files",
+    "ports.host_files": "likewise",
     "domain.ipam.block:Block.is_consistent": "the invariant as code: properties hold every operation to it",
     "usecases.ipam.affinities": "kept for Windows nodes, and for taking a node or a pool out of service",
     "usecases.ipam.ensure_block": "kept for Windows, which needs a node's block before its first container",
@@ -29,14 +31,6 @@ EXCEPTIONS = {
     "usecases.ipam.release_listed:free_cooled_down": "kept for a service that collects all the time",
     "domain.ipam.owner_update:require_sense": "of usecases.ipam.owners",
     "domain.ipam.errors:InCooldown": "of usecases.ipam.owners",
-    "domain.install": "begun from below: the installer and the token refresher come next",
-    "domain.go_duration": "of the token refresher",
-    "ports.token_issuer": "of both",
-    "adapters.kubernetes.token_issuer": "of both",
-    "adapters.kubernetes.credentials.own_account": "of both",
-    "adapters.kubernetes.paths:token_path": "of both",
-    "adapters.kubernetes.paths:CORE_RESOURCES": "of both",
-    "entrypoints.wiring.kubernetes:ApiServers.token_issuer": "of both",
 }
 
 

@@ -1,0 +1,53 @@
+"""What renews the plugins' token, made from what a process of the DaemonSet is told by: its environment.
+
+Invariant: nothing is opened or asked here.
+"""
+
+from __future__ import annotations
+
+import os
+
+from domain.cni.netconf import NetConf
+from domain.install.token import ACCOUNT, refresh_interval
+from entrypoints.wiring.calico import api_servers
+from usecases.install.refresh_token import Renewal, TokenRefresher
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ports.clock import Clock
+    from ports.log import Log
+
+SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+_BITS = 53  # of a number between 0 and 1
+
+
+def renewal(environ: Mapping[str, str], net_dir: str, log: Log, *, namespace: str = "") -> Renewal:
+    """`net_dir` is the folder of network configurations, as this process sees it."""
+    text = environ.get("CNI_TOKEN_REFRESH_INTERVAL", "")
+    interval = None
+    try:
+        interval = refresh_interval(text)
+    except ValueError as error:
+        log.error("Detected an invalid CNI_TOKEN_REFRESH_INTERVAL.", error=error, value=text)
+    return Renewal(
+        folder=net_dir,
+        watched=SERVICE_ACCOUNT,
+        namespace=namespace,
+        account=environ.get("CALICO_CNI_SERVICE_ACCOUNT", "") or ACCOUNT,
+        interval=interval,
+        insecure=environ.get("SKIP_TLS_VERIFY", "") == "true",
+    )
+
+
+def token_refresher(renewal: Renewal, environ: Mapping[str, str], clock: Clock) -> TokenRefresher:
+    from adapters.linux.host_files import LinuxHostFiles
+
+    # Hasty: it is tried again anyway, or somebody waits at a terminal.
+    issuer = api_servers(NetConf(), environ, clock, hasty=True)().token_issuer(renewal.watched)
+    return TokenRefresher(renewal, issuer, LinuxHostFiles(), clock, chance=_chance)
+
+
+def _chance() -> float:
+    return (int.from_bytes(os.urandom(8), "big") >> (64 - _BITS)) / (1 << _BITS)
