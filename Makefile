@@ -43,7 +43,7 @@ UT_TRANSPORTS_KDD := tests/integration/pods/test_pods_golden.py tests/integratio
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all tested dist demo test bench behaviours lock manifests proto clean
+.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all tested dist image release demo test bench behaviours lock manifests proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -124,7 +124,7 @@ interop: build  ## share an etcd, and a cluster, with the original: PEER=folder 
 	TORTIE_BIN=$(abspath $(BIN)) TORTIE_PEER=$(abspath $(PEER)) $(PYTEST) tests/interop $(PYTEST_ARGS)
 
 lint: bootstrap  ## formatting, lint, types, import rules
-	@export MYPYPATH=packaging; failed=; for check in "ruff format --check ." "ruff check ." "mypy" $(foreach folder,packaging packaging/bench packaging/executable,"mypy $(wildcard $(folder)/*.py)") "lint-imports"; do \
+	@export MYPYPATH=packaging; failed=; for check in "ruff format --check ." "ruff check ." "mypy" $(foreach folder,packaging packaging/bench packaging/executable packaging/release,"mypy $(wildcard $(folder)/*.py)") "lint-imports"; do \
 	  echo "$$check"; $(VENV)/bin/$$check || failed="$$failed, $$check"; \
 	done; [ -z "$$failed" ] || { echo "lint FAILED:$${failed#,}"; exit 1; }
 
@@ -133,7 +133,22 @@ build: bootstrap  ## fill bin/$ARCH with calico, calico-ipam and tortie
 
 dist: bootstrap  ## fill dist/linux-$ARCH with the self-contained executable (the first time: several minutes)
 	@packaging/bootstrap.sh compiler "make dist"
-	@$(VENV)/bin/python packaging/executable/dist.py $(EXECUTABLE)
+	@$(VENV)/bin/python packaging/executable/dist.py $(EXECUTABLE) --arch $(ARCH)
+
+# `make image` and `make release` do it for each of these machines.
+ARCHES ?= $(ARCH)
+PLUGINS ?=
+TAG ?= tortie:$(shell sed -n 's/^VERSION = "\(.*\)"/\1/p' entrypoints/version.py)
+image: bootstrap  ## build the container image from the executable (ARCHES=arm64; TAG=registry.example/tortie:v1; PLUGINS=folder of others)
+	@$(foreach arch,$(ARCHES),$(MAKE) --no-print-directory dist ARCH=$(arch) && \
+	  $(VENV)/bin/python packaging/release/image_root.py $(if $(PLUGINS),--plugins "$(PLUGINS)") dist/linux-$(arch) build/image/linux-$(arch) && \
+	  docker build --no-cache --platform linux/$(arch) --build-arg TARGETARCH=$(arch) --build-arg VERSION=$(lastword $(subst :, ,$(TAG))) \
+	    --tag $(TAG)$(if $(filter-out $(arch),$(ARCHES)),-$(arch)) . &&) true
+
+release: bootstrap  ## write dist/release: a tarball for each of ARCHES, checksums, bills of materials
+	@$(foreach arch,$(ARCHES),$(MAKE) --no-print-directory dist ARCH=$(arch) &&) true
+	@PYTHON="$(PYTHON)" packaging/bootstrap.sh release
+	@build/release-tools/bin/python packaging/release/release.py dist dist/release $(ARCHES)
 
 DIST ?=
 install: $(if $(DIST),dist,build)  ## copy them to $DESTDIR/opt/cni/bin (DIST=1: the one of `make dist`; BRIDGE=1: also as `bridge`)

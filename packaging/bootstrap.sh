@@ -3,6 +3,7 @@
 #
 #   bootstrap.sh venv          .venv from requirements.lock (again when the lock file or the interpreter changed)
 #   bootstrap.sh fuzz          Atheris into .venv, where there is one for this machine and Python; without it all goes on
+#   bootstrap.sh release       build/release-tools, an environment of its own with what writes bills of materials
 #   bootstrap.sh tools NAME    what tests and demo on the real kernel use; NAME is who asks, for the message
 #   bootstrap.sh kubernetes NAME
 #                              the same, and the programs of a real Kubernetes API server, unless the tests are to use
@@ -75,6 +76,18 @@ add_fuzzer() {
     fi
 }
 
+# Apart from .venv: it shares packages with it, in versions of its own.
+add_release_tools() {
+    local lock=packaging/release/requirements.lock tools=build/release-tools wanted
+    wanted="$($VENV/bin/python -V) $(sha256sum <"$lock")"
+    [ "$(cat $tools/.stamp 2>/dev/null)" = "$wanted" ] && return 0
+    say "Installing what writes bills of materials into $tools (once; pip keeps its downloads)"
+    "$(find_python)" -m venv --clear $tools
+    $tools/bin/python -m pip install --disable-pip-version-check --no-input -q --progress-bar off --require-hashes --only-binary=:all: -r "$lock" ||
+        fail "could not install $lock"
+    printf '%s' "$wanted" >$tools/.stamp
+}
+
 # What tests/integration and the demo call from outside: ip, ping, ps, a compiler, the packet filter's commands, and the CNI
 # project's plugins to delegate to and to compare with.
 find_tools() { # who asks
@@ -110,11 +123,12 @@ find_compiler() { # who asks
 case "${1:-}" in
 venv) make_venv ;;
 fuzz) add_fuzzer ;;
+release) add_release_tools ;;
 tools) find_tools "${2:-this}" ;;
 kubernetes)
     find_tools "${2:-this}"
     [ -n "${TORTIE_TEST_KUBECONFIG:-}" ] || packaging/apiserver.sh build
     ;;
 compiler) find_compiler "${2:-this}" ;;
-*) fail "usage: bootstrap.sh venv | fuzz | tools NAME | kubernetes NAME | compiler NAME" ;;
+*) fail "usage: bootstrap.sh venv | fuzz | release | tools NAME | kubernetes NAME | compiler NAME" ;;
 esac

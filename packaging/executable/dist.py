@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Builds the self-contained executable: one file that is calico, calico-ipam, my-custom-cni and tortie.
 
-    dist.py TARGET        TARGET/calico and links to it; beside it LICENSES/, `versions` of what is in it, and `modules`
+    dist.py TARGET [--arch arm64]
+        TARGET/calico and links to it; beside it LICENSES/, `versions` of what is in it, and `modules`
+
+For another machine than this one it is cross-compiled, and tried with QEMU where there is Debian's qemu-user-static.
 
 Which of them a process is depends on the name that it is started under. It holds a static interpreter, OpenSSL, SQLite
 and our modules; nothing is unpacked, written or looked up when it starts.
@@ -25,7 +28,9 @@ import time
 from importlib import metadata
 from pathlib import Path
 
-from dist_runtime import COMPILED, LINKED, Runtime, call, runtime, say
+from dist_machine import GNU, here
+from dist_runtime import COMPILED, LINKED, Runtime, runtime
+from dist_sources import call, say
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "packaging"))  # run by its path, a script finds what is beside it only
@@ -117,9 +122,9 @@ def stamp(linked: Path) -> str:
     return found
 
 
-def build(target: Path) -> None:
+def build(target: Path, arch: str) -> None:
     began = time.monotonic()
-    made = runtime()
+    made = runtime(arch)
     stage = ROOT / "build" / f"executable-{os.getpid()}"
     shutil.rmtree(stage, ignore_errors=True)
     stage.mkdir(parents=True)
@@ -128,14 +133,25 @@ def build(target: Path) -> None:
         shown = stamp(linked)
         target.mkdir(parents=True, exist_ok=True)
         collect_licences(made, target / "LICENSES")
-        shutil.copyfile(made.folder / "versions", target / "versions")
+        (target / "versions").write_text(versions(made))
         shutil.copyfile(stage / "modules", target / "modules")
         publish(None, linked.read_bytes(), target)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
     size = (target / NAME).stat().st_size / 1e6
     say(f"== Built {target / NAME}: {size:.1f} MB, build stamp {shown[:16]}, in {time.monotonic() - began:.0f} s")
-    check(target / NAME)
+    check(target / NAME, arch)
+
+
+def versions(made: Runtime) -> str:
+    """A line for each thing from elsewhere that is linked or frozen in: its name and its version."""
+    pure = [f"{name} {metadata.version(name)}" for name in PURE]
+    lines = [*(made.folder / "versions").read_text().splitlines(), *pure, f"libgcc {compiler_version(made)}"]
+    return "".join(f"{line}\n" for line in sorted(lines, key=str.lower))
+
+
+def compiler_version(made: Runtime) -> str:
+    return call(made.gcc, "-dumpfullversion").strip()
 
 
 def collect_licences(made: Runtime, folder: Path) -> None:
@@ -144,16 +160,22 @@ def collect_licences(made: Runtime, folder: Path) -> None:
     shutil.copyfile(ROOT / "LICENSE", folder / "tortie")
     for name, place in LICENCES.items():
         shutil.copyfile(made.folder / place, folder / name)
+    major = compiler_version(made).partition(".")[0]
+    shutil.copyfile(f"/usr/share/doc/gcc-{major}-base/copyright", folder / "libgcc")  # what compiled code calls
     for name in PURE:
         (text,) = [path for path in metadata.files(name) or () if path.name.upper().startswith("LICEN")]
         shutil.copyfile(text.locate(), folder / name)
 
 
-def check(program: Path) -> None:
+def check(program: Path, arch: str) -> None:
     """That it answers at all, with nothing around it."""
-    done = subprocess.run(
-        [program], env={"CNI_COMMAND": "VERSION"}, stdin=subprocess.DEVNULL, capture_output=True, check=False
-    )
+    emulator = "" if arch == here() else shutil.which(f"qemu-{GNU.get(arch, arch)}-static")
+    if emulator is None:
+        say(f"== NOT TRIED: there is no emulator of {arch} here (Debian's qemu-user-static)")
+        return
+    words = [*([emulator] if emulator else []), str(program)]
+    environment = {"CNI_COMMAND": "VERSION"}
+    done = subprocess.run(words, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode or b'"supportedVersions"' not in done.stdout:
         sys.exit(f"It does not start ({done.returncode}): {done.stderr.decode(errors='replace')}")
 
@@ -161,8 +183,10 @@ def check(program: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Build the self-contained executable.")
     parser.add_argument("target", type=Path)
+    parser.add_argument("--arch", choices=sorted({*GNU, here()}), default=here(), help="the machine it is for")
+    asked = parser.parse_args()
     os.umask(0o022)
-    build(parser.parse_args().target)
+    build(asked.target, asked.arch)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """Builds what the executable is linked from: musl, OpenSSL, SQLite and CPython, from Debian's source packages.
 
 All of it is static and for musl: a program linked with glibc loads the host's libraries to look up names, and breaks
-where there are none or others; musl reads /etc/hosts and /etc/resolv.conf itself. Nothing is installed, and the
-machine's package configuration is only read: where it gets packages from, it may get their sources from.
+where there are none or others; musl reads /etc/hosts and /etc/resolv.conf itself.
 
-The result is kept outside of the clone, in a folder named after the hash of this recipe, the sources' versions and the
-compiler. Invariant: a folder with a `complete` in it is complete, whoever builds at the same time or is ended halfway.
+For another machine than this one everything is cross-compiled, but for the interpreter that runs during the build.
+
+The result is kept outside of the clone, in a folder named after the hash of this recipe, the compiler and the
+machine. Invariant: a folder with a `complete` in it is complete, whoever builds at the same time or is ended halfway.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import platform
-import re
 import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from dist_machine import Machine, here
+from dist_sources import Apt, call, say
+
 SOURCES = ("python3.11", "openssl", "sqlite3", "musl")
 TOOLS = {
-    "gcc": "gcc",
     "make": "make",
     "perl": "perl",
     "dpkg-source": "dpkg-dev",
@@ -71,97 +72,36 @@ unicodedata unicodedata.c
 """
 
 
-def say(text: str) -> None:
-    print(text, flush=True)
-
-
-def call(*words: str | Path, folder: Path | None = None, **environment: str) -> str:
-    """The output of a command that has to succeed."""
-    done = subprocess.run(
-        words, cwd=folder, env={**os.environ, **environment}, text=True, capture_output=True, check=False
-    )
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, words))} failed:\n{done.stdout[-2000:]}{done.stderr[-3000:]}")
-    return done.stdout
-
-
-# --- sources --------------------------------------------------------------------------------------------------------
-
-
-class Apt:
-    """APT with a configuration of its own: the sources that belong to the packages which the machine may install."""
-
-    def __init__(self, folder: Path) -> None:
-        self._list = folder / "sources.list"
-        for name in ("lists/partial", "cache/archives/partial"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        self._list.write_text("".join(sorted(source_lines())))
-        places = {
-            "Dir::Etc::SourceList": self._list,
-            "Dir::Etc::SourceParts": "/dev/null",
-            "Dir::State::Lists": folder / "lists",
-            "Dir::Cache": folder / "cache",
-            "APT::Sandbox::User": "",
-        }
-        self._options = [word for name, value in places.items() for word in ("-o", f"{name}={value}")]
-        call("apt-get", *self._options, "-q", "update")
-
-    def versions(self, package: str) -> list[str]:
-        """Newest first."""
-        shown = call("apt-cache", *self._options, "showsrc", package)
-        return list(dict.fromkeys(re.findall(r"^Version: (\S+)$", shown, flags=re.MULTILINE)))
-
-    def unpack(self, package: str, folder: Path) -> str:
-        """Fetch and unpack the newest that is to be had into `folder/package`, patched as Debian does; its version."""
-        offered = self.versions(package)
-        for version in offered:
-            place = folder / f"{package}.fetched"
-            shutil.rmtree(place, ignore_errors=True)
-            place.mkdir(parents=True)
-            words = ["apt-get", *self._options, "-q", "--only-source", "source", f"{package}={version}"]
-            done = subprocess.run(words, cwd=place, text=True, capture_output=True, check=False)
-            unpacked = [path for path in place.iterdir() if path.is_dir()]
-            if done.returncode == 0 and len(unpacked) == 1:
-                unpacked[0].rename(folder / package)
-                return version
-            say(f"   {package} {version} is announced but not to be had")
-        sys.exit(f"The sources of {package} are not to be had: {', '.join(offered) or 'no version is offered'}")
-
-
-def source_lines() -> list[str]:
-    """Where this machine's packages come from, as lines for their sources."""
-    form = "$(ORIGIN)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)"
-    found = call("apt-get", "indextargets", "--format", form, "Created-By: Packages").split()
-    keyrings = sorted(Path("/usr/share/keyrings").glob("debian-archive-keyring.*"))
-    options = f"[signed-by={keyrings[0]}] " if keyrings else ""
-    lines = {f"deb-src {options}{' '.join(line.split('|')[1:])}\n" for line in found if line.startswith("Debian|")}
-    if not lines:
-        sys.exit(
-            "`make dist` takes its sources from Debian's repositories, and APT knows none here (`apt-get update`?)"
-        )
-    return sorted(lines)
-
-
 # --- building -------------------------------------------------------------------------------------------------------
 
 
 class Runtime:
-    """A finished build: `folder` has the objects, `python` runs scripts by the same interpreter."""
+    """A finished build: `folder` has the objects, `python` runs scripts by the same version of the interpreter.
 
-    def __init__(self, folder: Path) -> None:
+    `host` is this machine's own build where this one is for another machine.
+    """
+
+    def __init__(self, folder: Path, host: Runtime | None) -> None:
         self.folder = folder
         self.cpython = folder / "python3.11"
         self.gcc = folder / "musl-root" / "bin" / "musl-gcc"
+        self._runnable = host or self
+
+    @property
+    def interpreter(self) -> Path:
+        return self._runnable.cpython / "python"
 
     def python(self, *words: str | Path) -> None:
         library = f"{self.cpython}/Lib"
-        call(self.cpython / "python", "-S", "-B", *words, PYTHONPATH=library, PYTHONHASHSEED="0")
+        call(self.interpreter, "-S", "-B", *words, PYTHONPATH=library, PYTHONHASHSEED="0")
 
 
 class Steps:
-    """Runs commands in a folder, their output to a log beside it, and says how far it is."""
+    """Runs commands in a folder, their output to a log beside it. `host` is this machine's build, for another's."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, machine: Machine, host: Runtime | None) -> None:
+        self.machine = machine
+        self.host = host
         self._folder = folder
         self._log = folder / "log"
         self._environment = {
@@ -192,21 +132,22 @@ class Steps:
 
 def build_musl(steps: Steps, folder: Path) -> None:
     root = folder / "musl-root"
-    steps.run("musl", "./configure", f"--prefix={root}", "--disable-shared", "CFLAGS=-O2 -fno-pie -fno-ident")
+    machine = steps.machine
+    other = (f"CROSS_COMPILE={machine.prefix}", f"--target={machine.gnu}-linux-musl") if machine.crossed else ()
+    options = (f"--prefix={root}", "--disable-shared", *other)
+    steps.run("musl", "./configure", *options, "CFLAGS=-O2 -fno-pie -fno-ident")
     steps.make("musl")
     steps.make("musl", "install")
-    kernel = Path("/usr/include")  # the kernel's own headers, which go with any C library
-    triplet = call("gcc", "-print-multiarch").strip()
-    for name, place in (("linux", "linux"), ("asm-generic", "asm-generic"), ("asm", f"{triplet}/asm")):
-        found = kernel / place if (kernel / place).is_dir() else kernel / name
-        (root / "include" / name).symlink_to(found)
+    for name, place in machine.kernel_headers().items():
+        (root / "include" / name).symlink_to(place)
 
 
 def build_openssl(steps: Steps, _folder: Path) -> None:
-    target = {"x86_64": "linux-x86_64", "aarch64": "linux-aarch64"}.get(platform.machine(), "linux-generic64")
+    machine = steps.machine
     without = [f"no-{name}" for name in OPENSSL_WITHOUT.split()]
     paths = ("--prefix=/usr", "--openssldir=/etc/ssl")
-    steps.run("openssl", "./Configure", target, *paths, *without, "CC=musl-gcc", f"CFLAGS={COMPILED}")
+    tools = ("CC=musl-gcc", f"AR={machine.ar}", f"RANLIB={machine.prefix}ranlib")
+    steps.run("openssl", "./Configure", machine.openssl, *paths, *without, *tools, f"CFLAGS={COMPILED}")
     steps.make("openssl", "build_libs")
 
 
@@ -215,7 +156,7 @@ def build_sqlite(steps: Steps, folder: Path) -> None:
     steps.run("sqlite", "../sqlite3/configure", "--disable-shared", "--disable-readline", "--disable-tcl")
     steps.make("sqlite", "sqlite3.c", "sqlite3.h")  # one file of all, made by programs for this machine
     steps.run("sqlite", "musl-gcc", *COMPILED.split(), *SQLITE.split(), "-c", "sqlite3.c")
-    steps.run("sqlite", "ar", "rcsD", "../libsqlite3.a", "sqlite3.o")
+    steps.run("sqlite", steps.machine.ar, "rcsD", "../libsqlite3.a", "sqlite3.o")
 
 
 def build_cpython(steps: Steps, folder: Path) -> None:
@@ -227,6 +168,7 @@ def build_cpython(steps: Steps, folder: Path) -> None:
         *options.split(),
         "--without-readline",
         f"--build={call('gcc', '-dumpmachine').strip()}",  # the compiler is made for glibc, and says so
+        *(crossing(steps.machine, steps.host) if steps.host else ()),
         "CC=musl-gcc",
         "OPT=-DNDEBUG -fwrapv",
         f"CFLAGS={COMPILED} -ffile-prefix-map={folder}=.",
@@ -236,23 +178,37 @@ def build_cpython(steps: Steps, folder: Path) -> None:
     steps.make("python3.11", "libpython3.11.a", "python")
 
 
+def crossing(machine: Machine, host: Runtime) -> tuple[str, ...]:
+    """What CPython's configuration would find out by running programs of its own on the machine that it is for."""
+    return (
+        f"--host={machine.gnu}-linux-musl",
+        f"--with-build-python={host.interpreter}",
+        f"AR={machine.ar}",
+        f"READELF={machine.prefix}readelf",
+        "ac_cv_file__dev_ptmx=yes",
+        "ac_cv_file__dev_ptc=no",
+        "ac_cv_buggy_getaddrinfo=no",
+    )
+
+
 STEPS = {"musl": build_musl, "openssl": build_openssl, "sqlite3": build_sqlite, "python3.11": build_cpython}
 NAMES = {"musl": "musl", "openssl": "OpenSSL", "sqlite3": "SQLite", "python3.11": "CPython"}
 
 
-def check_tools() -> None:
-    lacking = sorted({package for tool, package in TOOLS.items() if not shutil.which(tool)})
-    if not Path("/usr/include/linux").is_dir():
-        lacking.append("linux-libc-dev")
+def check_tools(machine: Machine) -> None:
+    lacking = sorted({package for tool, package in (TOOLS | machine.tools).items() if not shutil.which(tool)})
+    headers, package = machine.headers
+    if not (headers / "linux").is_dir():
+        lacking.append(package)
     if lacking:
-        sys.exit(f"`make dist` needs the Debian packages {' '.join(lacking)}")
+        sys.exit(f"`make dist` for {machine.arch} needs the Debian packages {' '.join(lacking)}")
 
 
-def build_all(folder: Path, apt_folder: Path) -> None:
-    say("== Fetching the sources of the executable's interpreter and libraries")
+def build_all(folder: Path, apt_folder: Path, machine: Machine, host: Runtime | None) -> None:
+    say(f"== Fetching the sources of the executable's interpreter and libraries, for {machine.arch}")
     apt = Apt(apt_folder)
     versions = {package: apt.unpack(package, folder) for package in SOURCES}
-    steps = Steps(folder)
+    steps = Steps(folder, machine, host)
     for package, build in STEPS.items():
         began = time.monotonic()
         say(f"== Building {NAMES[package]} {versions[package]}")
@@ -262,10 +218,12 @@ def build_all(folder: Path, apt_folder: Path) -> None:
     (folder / "complete").touch()
 
 
-def runtime() -> Runtime:
-    """The build for this recipe and machine, made now if there is none."""
-    check_tools()
-    recipe = Path(__file__).read_bytes() + call("gcc", "-dumpfullversion").encode() + platform.machine().encode()
+def runtime(arch: str) -> Runtime:
+    """The build for this recipe and that machine, made now if there is none."""
+    machine = Machine(arch)
+    check_tools(machine)
+    host = runtime(here()) if machine.crossed else None
+    recipe = Path(__file__).read_bytes() + machine.compiler_version().encode() + machine.gnu.encode()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tortie" / "executable"
     folder = cache / hashlib.sha256(recipe).hexdigest()[:16]
     cache.mkdir(parents=True, exist_ok=True)
@@ -278,5 +236,5 @@ def runtime() -> Runtime:
         if not (folder / "complete").exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
-            build_all(folder, cache / "apt")
-    return Runtime(folder)
+            build_all(folder, cache / "apt", machine, host)
+    return Runtime(folder, host)

@@ -12,6 +12,7 @@ DOCUMENTS = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "README.md",
+    "manifests/README.md",
     *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")),
 ]
 DOCUMENTS += [f"docs/decisions/{path.name}" for path in (ROOT / "docs/decisions").glob("*.md")]
