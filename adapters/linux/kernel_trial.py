@@ -85,7 +85,7 @@ def _reasons(told: list[tuple[str, int]]) -> dict[str, str]:
     if refused in _NO_NAMESPACES:
         return {NETNS: go_text(refused)}
     if refused:
-        raise Refused(f"what the kernel can do cannot be tried: {go_text(refused)}; run this as root")
+        raise Refused(f"what the kernel can do cannot be tried: {go_text(refused)}")
     found = {}
     for feature in (VETH, BRIDGE, VXLAN, NFTABLES):
         number = numbers.get(feature, -1)

@@ -50,9 +50,7 @@ def _run(options: Namespace, session: Session) -> Answer:
     from entrypoints.wiring.doctor import ways
 
     root: str = options.root.rstrip("/")
-    folders = Folders(
-        net=options.net_dir.rstrip("/") or "/", bin=options.bin_dir.rstrip("/") or "/", elsewhere=bool(root)
-    )
+    folders = Folders(net=_of_host(options.net_dir, root), bin=_of_host(options.bin_dir, root), elsewhere=bool(root))
     host = session.host(root)
     patient = Patient(host, session.clock, folders, ways(session, host, options.datastore_path, options.config))
     diagnoses = examine_node(patient, session.log)
@@ -61,6 +59,12 @@ def _run(options: Namespace, session: Session) -> Answer:
     if options.output:
         return Answer(shown_as(_document(diagnoses), options.output), code)
     return Answer(people([*_lines(diagnoses), "", _summary(diagnoses)]), code)
+
+
+def _of_host(folder: str, root: str) -> str:
+    """As the host has it: who has its root mounted may name either path."""
+    folder = folder.rstrip("/")
+    return (folder.removeprefix(root) if root and folder.startswith(f"{root}/") else folder) or "/"
 
 
 def _lines(diagnoses: Sequence[Diagnosis]) -> list[str]:

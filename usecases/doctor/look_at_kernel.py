@@ -6,9 +6,10 @@ Invariant: what the configuration and the pools do not need is not asked for.
 from __future__ import annotations
 
 from domain.cni.errors import CniError
-from domain.doctor.diagnosis import error
+from domain.doctor.diagnosis import error, warning
 from domain.doctor.kernel import (
     BRIDGE,
+    KERNEL,
     MTU,
     NETNS,
     SETTINGS,
@@ -20,6 +21,7 @@ from domain.doctor.kernel import (
     judge_settings,
 )
 from domain.doctor.records import tunnel_takes, versions_wanted
+from ports.errors import Refused
 from usecases.calls.this_node import MTU_FILE, device_mtu
 
 TYPE_CHECKING = False
@@ -38,7 +40,10 @@ def look_at_features(patient: Patient) -> Iterable[Diagnosis]:
         needs[BRIDGE] = "the bridge plugin"
     if any(pool.vxlan_mode not in ("", "Never") for pool in patient.serving):
         needs[VXLAN] = "a pool's VXLAN"
-    return judge_features(patient.host.lacking(), needs)
+    try:
+        return judge_features(patient.host.lacking(), needs)
+    except Refused as refused:
+        return (warning(KERNEL, str(refused), "run it as root, in a container as a privileged one"),)
 
 
 def look_at_settings(patient: Patient) -> Iterable[Diagnosis]:

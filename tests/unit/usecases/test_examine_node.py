@@ -11,7 +11,7 @@ from domain.doctor.seen import CredentialsSeen, FileSeen, Uplink
 from domain.ipam.pools import Pool
 from domain.resource import Metadata
 from ports.datastore import ClusterInformationKey, IPPoolKey, NodeKey, WorkloadEndpointKey, WorkloadEndpoints
-from ports.errors import BadConfiguration, Unauthorized, Unavailable
+from ports.errors import BadConfiguration, Refused, Unauthorized, Unavailable
 from usecases.doctor.look_at_leftovers import APART
 from usecases.doctor.patient import Folders
 from worlds.doctor_node import BIN, CONFIGURATION, KUBECONFIG, LOG, NET, NEVER, NODE, DoctorNode
@@ -211,6 +211,14 @@ def test_a_check_that_falls_over_hides_no_other(node):
     found = [one for one in node.examine() if one.state != OK]
     assert [(one.check, one.state) for one in found] == [("replaced", ERROR), ("log-file", ERROR)]
     assert "permission denied" in found[0].seen
+
+
+def test_who_may_not_try_the_kernel_is_only_warned(node):
+    def refuse():
+        raise Refused("cannot be tried: operation not permitted")
+
+    node.host.lacking = refuse
+    assert node.complaints() == [("kernel", WARNING)]
 
 
 def test_what_comes_and_goes_between_two_looks_is_not_left_over(node):

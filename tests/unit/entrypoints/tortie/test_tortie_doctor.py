@@ -107,6 +107,14 @@ def test_a_kubeconfig_is_read_without_being_connected_to(root, doctor):
         assert way in checks(doctor("-o", "json")[1])["token"]["seen"]
 
 
+def test_a_folder_may_be_named_as_the_host_has_it_or_as_it_is_mounted(root, doctor):
+    (root / "etc/cni/net.d").rename(root / "nets")
+    (root / "nets/10-calico.conf").write_text(json.dumps({"name": "n", **SECTION}))
+    for folder in ("/nets", "/nets/", str(root / "nets")):
+        found = checks(doctor("-o", "json", "--net-dir", folder)[1])
+        assert found["configuration"]["seen"] == "/nets/10-calico.conf: network n of calico"
+
+
 def test_warnings_count_if_that_is_wanted(root, doctor):
     """Whatever else this machine is short of."""
     for arguments in ((), ("--strict",)):
