@@ -8,14 +8,14 @@ from __future__ import annotations
 from sys import version_info
 
 # The C module alone: `hashlib` loads OpenSSL, which takes longer than the rest of a DEL.
-_sha512 = __import__("_sha512" if version_info < (3, 12) else "_sha2").sha512
+sha512 = __import__("_sha512" if version_info < (3, 12) else "_sha2").sha512
 LONGEST_FILE_NAME = 255  # bytes
 _HASH = 32
 
 
 def digest(text: str) -> str:
     """SHA-512 in hexadecimal digits."""
-    found: str = _sha512(text.encode("utf-8", "surrogateescape")).hexdigest()
+    found: str = sha512(text.encode("utf-8", "surrogateescape")).hexdigest()
     return found
 
 

@@ -19,9 +19,13 @@ Calico's CNI plugins. A container runtime starts them with CNI_COMMAND set.
   calico -t < NETCONF                  can the datastore be reached, and is it ready?
   calico component cni plugin [-v|-t]  the network plugin
   calico component cni ipam [-v]       the IPAM plugin
+  calico component cni install         install both on a host, by the environment's settings
+  calico component cni uninstall       put back what was there before (--help)
   calico component node monitor-token  the plugins' kubeconfig, kept usable for ever (also: tortie refresh-token)
   calico version                       the version
 """
+# What is a command of `tortie` as well.
+_OPERATORS = {"cni uninstall": "uninstall", "node monitor-token": "refresh-token"}
 
 
 def run(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -52,11 +56,16 @@ def _component(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
         from entrypoints.calico_ipam import main as ipam
 
         return ipam(arguments[2:], environ)
-    if tuple(arguments[:2]) == ("node", "monitor-token"):
+    if tuple(arguments) == ("cni", "install"):
+        from entrypoints.install import main as install
+        from entrypoints.tortie.guard import guarded
+
+        return guarded(lambda: install(environ))
+    if command := _OPERATORS.get(" ".join(arguments[:2])):
         from entrypoints.tortie.guard import guarded
         from entrypoints.tortie.main import main as operate
 
-        return guarded(lambda: operate(("refresh-token", *arguments[2:]), environ))
+        return guarded(lambda: operate((command, *arguments[2:]), environ))
     named = 2 if tuple(arguments[:1]) in (("cni",), ("node",)) else 1
     return _refuse(f"`{' '.join(['component', *arguments[:named]])}` is not part of this build")
 

@@ -95,7 +95,7 @@ class HostFiles(ABC):
 
     @abstractmethod
     def move(self, path: str, target: str) -> None:
-        """Put a file, in one step, in the place of whatever file or link is at the target."""
+        """Put a file, in one step, in the place of whatever file or link is at the target; a folder if nothing is."""
 
     @abstractmethod
     def remove(self, path: str) -> None:

@@ -14,6 +14,7 @@ from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG, filemode
 
 from adapters.linux.directory import make_directory
 from adapters.linux.errno_text import reason
+from adapters.linux.process.system_calls import copy_attribute
 from adapters.linux.stages import GONE, is_stage, open_stage, remove_tree, stage_in, sync
 from adapters.regular_file import read_regular
 from ports.host_files import FILE, FOLDER, LINK, OTHER, STAGE, STAGE_END, HostFileError, HostFiles, Look
@@ -72,7 +73,7 @@ class LinuxHostFiles(HostFiles):
         found = self.look(path)
         if found is None or found.kind != FILE:
             return "" if found is None else f"{found.kind}: {os.readlink(path)}" if found.kind == LINK else found.kind
-        from hashlib import sha512
+        from domain.bounded_name import sha512
 
         state = sha512()
         try:
@@ -258,16 +259,8 @@ def _take_label(like: str, descriptor: int) -> None:
 
     A label that may not be set is no reason to stop: new files get their folder's, which is right as a rule.
     """
-    try:
-        label = os.getxattr(like, _LABEL, follow_symlinks=False) if like else b""
-        if label and label != _label_of(descriptor):
-            os.setxattr(descriptor, _LABEL, label)
-    except OSError:
-        pass
-
-
-def _label_of(descriptor: int) -> bytes:
-    try:
-        return os.getxattr(descriptor, _LABEL)
-    except OSError:
-        return b""
+    if like:
+        try:  # noqa: SIM105 - contextlib costs 4 ms to load
+            copy_attribute(like, descriptor, _LABEL)
+        except OSError:
+            pass

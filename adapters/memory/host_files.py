@@ -29,6 +29,10 @@ def _no_trouble(_operation: str, _path: str) -> None:
     pass
 
 
+def _is_stage(name: str) -> bool:
+    return name.startswith(STAGE) and name.endswith(STAGE_END)
+
+
 class MemoryHostFiles(HostFiles):
     """`entries` may be changed by a test at any time. Nothing can be made in a folder that is in `read_only`.
 
@@ -68,7 +72,7 @@ class MemoryHostFiles(HostFiles):
         if self._kind(folder) != FOLDER:
             raise MissingFile(folder)
         found = [path.removeprefix(f"{folder}/") for path in self.entries if path.startswith(f"{folder}/")]
-        return tuple(sorted([name for name in found if "/" not in name and not name.startswith(STAGE)]))
+        return tuple(sorted([name for name in found if "/" not in name and not _is_stage(name)]))
 
     def same(self, source: str, target: str) -> bool:
         one, other = self._followed(source), self.entries.get(target)
@@ -92,8 +96,9 @@ class MemoryHostFiles(HostFiles):
         self._make("mkdir", path, Entry(FOLDER, mode))
 
     def open_stage(self, folder: str) -> str:
-        for path in [path for path in self.entries if path.startswith(f"{folder}/{STAGE}")]:
-            self.entries.pop(path, None)
+        for path in list(self.entries):
+            if path.startswith(f"{folder}/") and _is_stage(path.removeprefix(f"{folder}/").partition("/")[0]):
+                del self.entries[path]
         self._stages += 1
         stage = f"{folder}/{STAGE}{self._stages}{STAGE_END}"
         self._make("mkdir", stage, Entry(FOLDER, 0o700))
@@ -125,7 +130,8 @@ class MemoryHostFiles(HostFiles):
             raise HostFileError("rename", target, "no such file or directory")
         if self._kind(target) == FOLDER:
             raise HostFileError("rename", target, "is a directory")
-        self.entries[target] = self.entries.pop(path)
+        for each in [each for each in self.entries if each == path or each.startswith(f"{path}/")]:
+            self.entries[target + each.removeprefix(path)] = self.entries.pop(each)
 
     def remove(self, path: str) -> None:
         if path in self.entries:

@@ -8,6 +8,7 @@ Invariant: `run` prints nothing, so a command that fails has said nothing that w
 from __future__ import annotations
 
 from adapters.records.manifests import BadManifest
+from domain.install.errors import CannotInstall
 from domain.ipam.errors import IpamError
 from domain.ipam.pool_rules import BadPool
 from domain.value import Value
@@ -23,7 +24,15 @@ if TYPE_CHECKING:
     from entrypoints.tortie.answer import Answer
     from entrypoints.tortie.session import Session
 
-FAULTS = (PortError, IpamError, BadFile, BadManifest, BadPool, InvalidField)  # what a command may end with
+FAULTS = (
+    PortError,
+    CannotInstall,
+    IpamError,
+    BadFile,
+    BadManifest,
+    BadPool,
+    InvalidField,
+)  # what a command may end with
 
 
 class Stopped(PortError):

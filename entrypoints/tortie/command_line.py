@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from domain.cni.go_quote import printable
-from entrypoints.tortie import delete, doctor, get, init, refresh_token, store, version
+from entrypoints.tortie import delete, doctor, get, init, install, refresh_token, store, uninstall, version
 from entrypoints.tortie.client_config import DEFAULT_PATH
 from entrypoints.tortie.ipam import check, configure, gc, release, show, upgrade
 from entrypoints.wiring.calico import DEFAULT_SQLITE_PATH
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from entrypoints.tortie.command import Command
 
 _RESOURCES = (init.COMMAND, get.COMMAND, store.CREATE, store.APPLY, delete.COMMAND)
+_HOST = (doctor.COMMAND, install.COMMAND, uninstall.COMMAND, refresh_token.COMMAND)
 _IPAM = (show.COMMAND, check.COMMAND, gc.COMMAND, release.COMMAND, configure.COMMAND, upgrade.COMMAND)
 
 
@@ -58,7 +59,7 @@ def _parser() -> ArgumentParser:
     _add(commands, _RESOURCES, shared)
     ipam = commands.add_parser("ipam", help="Show, check and repair IP address management.", allow_abbrev=False)
     _add(ipam.add_subparsers(metavar="COMMAND", required=True), _IPAM, shared)
-    _add(commands, (doctor.COMMAND, refresh_token.COMMAND, version.COMMAND), shared)
+    _add(commands, (*_HOST, version.COMMAND), shared)
     return parser
 
 

@@ -239,12 +239,18 @@ def _is_own(type: str, environment: Mapping[str, str]) -> bool:
     from adapters.linux.process.own_program import is_this_program
     from adapters.linux.process.plugin_path import find_plugin
 
-    own = getattr(sys.modules["__main__"], "__file__", None)
+    own = own_path()
     try:
         path = find_plugin(type, tuple(environment.get("CNI_PATH", "").split(":")))
     except Refused:
         return False  # the executed plugin will say why it cannot be found
-    return own is not None and is_this_program(path, own)
+    return bool(own) and is_this_program(path, own)
+
+
+def own_path() -> str:
+    """Where the executable is that we are; "" where there is none, as in tests."""
+    path: str = getattr(sys.modules["__main__"], "__file__", None) or ""
+    return path
 
 
 def node() -> ThisNode:

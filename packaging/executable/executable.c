@@ -11,6 +11,7 @@
 #include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/vfs.h>
+#include <sys/xattr.h>
 
 #include "executable.h"
 
@@ -31,6 +32,18 @@ static PyObject *call_unshare(PyObject *self, PyObject *arguments)
 {
     int kind;
     return PyArg_ParseTuple(arguments, "i", &kind) ? answer(unshare(kind)) : NULL;
+}
+
+/* Of this interpreter's own functions for extended attributes there are none with musl. */
+static PyObject *call_copy_xattr(PyObject *self, PyObject *arguments)
+{
+    const char *path, *name;
+    char value[1024];
+    int descriptor;
+    if (!PyArg_ParseTuple(arguments, "yiy", &path, &descriptor, &name))
+        return NULL;
+    ssize_t size = lgetxattr(path, name, value, sizeof value);
+    return answer(size < 0 ? -1 : fsetxattr(descriptor, name, value, size, 0));
 }
 
 static PyObject *call_prctl(PyObject *self, PyObject *arguments)
@@ -66,6 +79,7 @@ static PyObject *call_inotify_add_watch(PyObject *self, PyObject *arguments)
 static PyMethodDef calls[] = {
     {"setns", call_setns, METH_VARARGS, NULL},
     {"unshare", call_unshare, METH_VARARGS, NULL},
+    {"copy_xattr", call_copy_xattr, METH_VARARGS, NULL},
     {"prctl", call_prctl, METH_VARARGS, NULL},
     {"statfs_type", call_statfs_type, METH_O, NULL},
     {"inotify_init1", call_inotify_init1, METH_VARARGS, NULL},

@@ -97,6 +97,13 @@ class HostFilesContract:
             files.remove(f"{place}/calico")
         assert files.names(place) == ("calico",)
 
+    def test_a_folder_moves_with_all_that_is_in_it(self, files: HostFiles, place: str) -> None:
+        files.make_folder(f"{place}/stage/tls")
+        files.write(f"{place}/stage/tls/key", b"k", 0o600)
+        files.move(f"{place}/stage/tls", f"{place}/tls")
+        assert files.read(f"{place}/tls/key") == b"k"
+        assert files.names(f"{place}/stage") == ()
+
     def test_folders_are_made_with_those_above(self, files: HostFiles, place: str) -> None:
         files.make_folder(f"{place}/a/b/c", 0o700)
         files.make_folder(f"{place}/a/b/c", 0o755)
@@ -118,6 +125,13 @@ class HostFilesContract:
         files.close_stage(stage)
         assert files.look(stage) is None
         assert files.names(place) == ("calico",)
+
+    def test_what_is_only_called_alike_is_no_stage(self, files: HostFiles, place: str) -> None:
+        files.make_folder(f"{place}/.tortie-replaced")
+        files.write(f"{place}/.tortie-replaced/one", b"", 0o600)
+        files.close_stage(files.open_stage(place))
+        assert files.names(place) == (".tortie-replaced",)
+        assert files.names(f"{place}/.tortie-replaced") == ("one",)
 
     def test_what_is_kept_stays_when_the_original_is_replaced(self, files: HostFiles, place: str) -> None:
         files.write(f"{place}/calico", b"old", 0o750)

@@ -41,6 +41,7 @@ FAMILIES = {
     "D": "reports: devices, addresses and routes",
     "F": "requests: what users miss",
     "G": "where the original errs and we do not",
+    "I": "reports: installing",
     "K": "reports: outages, damage, Windows hosts",
     "L": "reports: what is leaked",
     "P": "reports: speed, load and waiting",

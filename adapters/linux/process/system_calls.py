@@ -77,6 +77,17 @@ def inotify_add_watch(descriptor: int, path: str, mask: int) -> int:
     return _function("inotify_add_watch")(descriptor, os.fsencode(path), mask)
 
 
+def copy_attribute(path: str, descriptor: int, name: str) -> None:
+    """Give the open file the extended attribute of what is at the path itself. OSError without one, or if it cannot.
+
+    Python knows such attributes where the C library is not musl.
+    """
+    if hasattr(os, "getxattr"):
+        os.setxattr(descriptor, name, os.getxattr(path, name, follow_symlinks=False))
+    else:
+        _function("copy_xattr")(os.fsencode(path), descriptor, name.encode())
+
+
 def _function(name: str) -> Callable[..., int]:
     """ImportError, OSError or AttributeError where there is no such thing."""
     if name not in _known:

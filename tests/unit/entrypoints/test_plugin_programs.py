@@ -99,7 +99,7 @@ def test_without_a_verb_or_word_calico_says_what_it_is(capfd: pytest.CaptureFixt
         ("component felix", "Error: `component felix` is not part of this build"),
         ("component flexvol mount /dest", "Error: `component flexvol` is not part of this build"),
         ("component cni", "Error: `component cni` is not part of this build"),
-        ("component cni install", "Error: `component cni install` is not part of this build"),
+        ("component cni install now", "Error: `component cni install` is not part of this build"),
         ("bogus", 'Error: unknown command "bogus" for "calico"'),
     ],
 )

@@ -19,11 +19,6 @@ STARTS = [Definition("entrypoints.main", "main")]  # what packaging/launcher.py.
 EXCEPTIONS = {
     "adapters.memory": "the ports' promises in their shortest form, which tests of every level run over",
     "adapters.etcdv3.etcdrpc": "the package etcd3 looks up its services here",
-    "domain.install.kubeconfig:installed_kubeconfig": "of the installer, whose story is not bound yet",
-    "domain.install.kubeconfig:service_url": "likewise",
-    "domain.install.kubeconfig:_INSTALLED": "likewise",
-    "adapters.linux.host_files": "of the installer, whose story is not bound yet",
-    "ports.host_files": "likewise",
     "domain.ipam.block:Block.is_consistent": "the invariant as code: properties hold every operation to it",
     "usecases.ipam.affinities": "kept for Windows nodes, and for taking a node or a pool out of service",
     "usecases.ipam.ensure_block": "kept for Windows, which needs a node's block before its first container",

@@ -1,0 +1,56 @@
+"""`calico component cni install`, as a DaemonSet's container runs it: settings from the environment, a log on stderr.
+
+Invariant: the exit code is 0 when everything is installed, or when a resident installer is asked to end; 1 with one
+error line that names what to change; and what a shell reports of the signal that ended an installation.
+"""
+
+from __future__ import annotations
+
+from domain.install.errors import CannotInstall
+from domain.install.places import Places
+from domain.install.settings import read_settings
+from entrypoints.logs import CallLog
+from entrypoints.termination import Interrupted, ignore, raise_when_signalled, seen
+from entrypoints.wiring.calico import own_path
+from entrypoints.wiring.installer import installer
+from usecases.install.install import install
+from usecases.install.stay import stay
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ports.log import Log
+
+_ENDED_BY = {"SIGTERM": 143, "SIGINT": 130, "SIGHUP": 129}  # 128 and the signal's number
+
+
+def main(environ: Mapping[str, str]) -> int:
+    """The exit code."""
+    places = Places()
+    return run(places.replace(programs=(*places.programs, own_path())), environ, CallLog("cni-installer"))
+
+
+def run(places: Places, environ: Mapping[str, str], log: Log) -> int:
+    """The same from and to other places."""
+    from adapters.linux.node_files import NodeFiles
+
+    raise_when_signalled()
+    resident = False
+    try:
+        settings = read_settings(environ, NodeFiles().host_name())
+        host = installer(environ, log)
+        install(places, settings, host)
+        resident = settings.sleep
+        if resident:
+            stay(places, settings, host)
+    except CannotInstall as error:
+        log.error(str(error))
+        return 1
+    except Interrupted as signal:
+        seen()
+        log.info(f"Ended by {signal}")
+        return 0 if resident else _ENDED_BY[str(signal)]
+    finally:
+        ignore()
+    return 0

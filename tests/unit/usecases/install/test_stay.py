@@ -1,0 +1,144 @@
+"""The installer that stays: secrets that change are installed again, and nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from adapters.memory.clock import MemoryClock
+from adapters.memory.host_files import MemoryHostFiles
+from domain.install.errors import CannotInstall
+from domain.install.settings import read_settings
+from ports.host_files import FILE, FOLDER, HostFileError, Look
+from usecases.install.stay import stay
+from worlds.install_world import NET, InstallWorld
+
+TLS = f"{NET}/calico-tls"
+
+
+class Ended(BaseException):
+    """By a signal."""
+
+
+class Steps(MemoryClock):
+    """Something happens in each pause; after the last one a signal comes."""
+
+    def __init__(self, steps: list[Callable[[], object]]) -> None:
+        super().__init__()
+        self._steps = steps
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds)
+        if not self._steps:
+            raise Ended
+        self._steps.pop(0)()
+
+
+@pytest.fixture
+def world() -> InstallWorld:
+    world = InstallWorld()
+    world.files.put("/calico-secrets/etcd-cert", "old", 0o640)
+    world.install()
+    return world
+
+
+def stays(world: InstallWorld, *steps: Callable[[], object]) -> None:
+    host = world.host.replace(clock=Steps(list(steps)))
+    with pytest.raises(Ended):
+        stay(world.places, read_settings({}, "host"), host)
+
+
+def updates(world: InstallWorld) -> int:
+    return len([line for line in world.log.shown("info") if line.startswith("Updating installed secrets at: 20")])
+
+
+def test_a_secret_that_changes_is_installed_with_its_mode(world: InstallWorld) -> None:
+    before = world.on_the_host()
+    stays(world, lambda: world.files.put("/calico-secrets/etcd-cert", "newer", 0o600), lambda: None)
+    assert world.files.text(f"{TLS}/etcd-cert") == "newer"
+    assert world.files.look(f"{TLS}/etcd-cert") == Look(FILE, 5, 0o600)
+    assert updates(world) == 1
+    assert {path for path, entry in world.on_the_host().items() if before.get(path) != entry} == {f"{TLS}/etcd-cert"}
+
+
+def test_what_stays_the_same_is_not_touched(world: InstallWorld) -> None:
+    before = world.on_the_host()
+    stays(world, lambda: None, lambda: None)
+    assert world.on_the_host() == before
+    assert updates(world) == 0
+
+
+def test_with_one_that_changes_all_others_come_along(world: InstallWorld) -> None:
+    """Hidden ones too, but for the kubelet's own; a folder is told."""
+
+    def change() -> None:
+        for name in ("etcd-ca", ".hidden"):
+            world.files.put(f"/calico-secrets/{name}", name)
+        for name in ("..data", "folder"):
+            world.files.put(f"/calico-secrets/{name}", kind=FOLDER, mode=0o755)
+
+    stays(world, change)
+    assert world.names(TLS) == (".hidden", "etcd-ca", "etcd-cert")
+    (told,) = world.log.shown("warning")[-1:]
+    assert told.startswith(f"Failed to update {TLS}/folder error=open /calico-secrets/folder")
+    assert not [line for line in world.log.shown() if "..data" in line]
+
+
+def test_a_disk_that_is_full_for_a_while_is_told_and_tried_again(world: InstallWorld) -> None:
+    def full() -> None:
+        def trouble(operation: str, path: str) -> None:
+            raise HostFileError(operation, path, "no space left on device")
+
+        world.files.put("/calico-secrets/etcd-cert", "newer", 0o640)
+        world.files.trouble = trouble
+
+    def empty() -> None:
+        assert world.files.text(f"{TLS}/etcd-cert") == "old"
+        world.files.trouble = lambda _operation, _path: None
+
+    stays(world, full, empty)
+    assert world.files.text(f"{TLS}/etcd-cert") == "newer"
+    assert updates(world) == 2
+    assert "no space left on device" in world.log.shown("warning")[-1]
+
+
+def test_secrets_that_cannot_be_read_are_no_reason_to_end(world: InstallWorld) -> None:
+    class Broken(MemoryHostFiles):
+        def same(self, source: str, target: str) -> bool:
+            raise HostFileError("read", source, "input/output error")
+
+    def gone() -> None:
+        world.files.remove_tree("/calico-secrets")
+
+    stays(world, lambda: setattr(world.files, "__class__", Broken), lambda: None)
+    world.files.__class__ = MemoryHostFiles
+    stays(world, gone, lambda: None)
+    assert updates(world) == 0
+    assert world.files.text(f"{TLS}/etcd-cert") == "old"
+
+
+def test_secrets_that_go_while_they_are_copied_are_told(world: InstallWorld) -> None:
+    class Going(MemoryHostFiles):
+        def names(self, folder: str) -> tuple[str, ...]:
+            self.remove_tree("/calico-secrets")
+            return super().names(folder)
+
+    def change() -> None:
+        world.files.put("/calico-secrets/etcd-cert", "newer")
+        world.files.__class__ = Going
+
+    stays(world, change)
+    assert world.log.shown("warning")[-1].startswith("Failed to list /calico-secrets error=")
+
+
+def test_without_anything_to_watch_it_ends(world: InstallWorld) -> None:
+    settings = read_settings({"TLS_ASSETS_DIR": "/none"}, "host")
+    with pytest.raises(CannotInstall, match=r"^there is nothing to watch: /none/etcd-cert \(TLS_ASSETS_DIR\)"):
+        stay(world.places, settings, world.host)
+
+
+def test_a_pod_stays_without_secrets(world: InstallWorld) -> None:
+    world.be_a_pod()
+    world.files.remove_tree("/calico-secrets")
+    stays(world, lambda: None)
