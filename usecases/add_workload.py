@@ -13,8 +13,9 @@ from domain.workload.profiles import allow_profile
 from ports.datastore import ProfileKey
 from ports.errors import AlreadyExists, Damaged, Refused, Unavailable
 from usecases.calls.cluster_ready import CLUSTER, pass_gates, require_ready
+from usecases.calls.effects import connect_device
 from usecases.calls.find_endpoint import endpoint_key, endpoints_like, matching
-from usecases.calls.network_workload import Networking
+from usecases.calls.network_workload import Networking, attachment_of
 from usecases.calls.safeguards import lock_container, refuse_own_namespace
 from usecases.calls.this_node import device_mtu, node_name, require_nodename_file
 from usecases.ipam.sound_records import fetch_sound
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from domain.workload.identity import Identity
     from domain.workload.profiles import Profile
     from ports.clock import Deadline
+    from ports.dataplane import Connected
     from ports.datastore import Stored
     from ports.runtime import Runtime
     from usecases.calls.call import Call
@@ -57,7 +59,8 @@ def add_workload(call: Call, runtime: Runtime, undo: Undo) -> Result:
 
         result, endpoint = PodNetworking(call, runtime, identity, mtu, existing).perform(undo)
     elif existing is not None:
-        result, endpoint = _readopt(call, runtime, existing, undo)
+        connected = _connect_again(call, runtime, existing.record, mtu, undo)
+        result, endpoint = _readopt(call, runtime, existing, connected, undo)
     else:
         networking = Networking(call, runtime, identity, mtu)
         networking.examine()
@@ -119,17 +122,37 @@ def _open_datastore(runtime: Runtime) -> None:
         raise Refused(f"error creating calico client: {error}", error.code, error.details) from error
 
 
+def _connect_again(call: Call, runtime: Runtime, endpoint: WorkloadEndpoint, mtu: int, undo: Undo) -> Connected | None:
+    """A device pair with the endpoint's addresses, if its interface is gone from a namespace that can be looked into.
+
+    A machine that starts again has new namespaces and old records, and a runtime without a DEL between the two asks
+    for the same container again.
+    """
+    request, ifname = call.request, endpoint.endpoint
+    seen = runtime.dataplane.look(request.netns, ifname, call.deadline) if request.ifname == ifname else None
+    if seen is None or seen.link is not None:
+        return None
+    runtime.dataplane.examine(request.netns, ifname, call.deadline, endpoint.interface_name)
+    runtime.log.info("Connecting a container anew that its endpoint says is connected", endpoint=endpoint.metadata.name)
+    return connect_device(call, runtime, attachment_of(call, endpoint, _addresses(endpoint), mtu), undo)
+
+
+def _addresses(endpoint: WorkloadEndpoint) -> Result:
+    return Result(ips=tuple([ResultIp(network) for network in endpoint.ip_networks]))
+
+
 def _readopt(
-    call: Call, runtime: Runtime, existing: Stored[WorkloadEndpoint], undo: Undo
+    call: Call, runtime: Runtime, existing: Stored[WorkloadEndpoint], connected: Connected | None, undo: Undo
 ) -> tuple[Result, WorkloadEndpoint]:
-    """A container that has its endpoint already keeps everything; only the network's profile is added."""
+    """A container that has its endpoint already keeps its addresses; only the network's profile is added, and what a
+    new device has of its own.
+    """
     name = call.netconf.name
     work = Work.on(runtime, call.deadline)
 
     def with_profile(endpoint: WorkloadEndpoint | None) -> WorkloadEndpoint | Leave:
-        if endpoint is None or name in endpoint.profiles:
-            return LEAVE
-        return endpoint.replace(profiles=(*endpoint.profiles, name))
+        renewed = endpoint and _renewed(endpoint, name, connected)
+        return LEAVE if renewed is None or renewed == endpoint else renewed
 
     def without_profile(endpoint: WorkloadEndpoint | None) -> WorkloadEndpoint | Leave:
         if endpoint is None or endpoint.metadata.uid != existing.record.metadata.uid:
@@ -144,7 +167,13 @@ def _readopt(
         raise Refused(f"WorkloadEndpoint {existing.record.metadata.name} was deleted while it was being updated")
     if name not in existing.record.profiles:
         undo.register(f"add profile {name}", forget)
-    return Result(ips=tuple([ResultIp(network) for network in stored.record.ip_networks])), stored.record
+    return _addresses(stored.record), stored.record
+
+
+def _renewed(endpoint: WorkloadEndpoint, profile: str, connected: Connected | None) -> WorkloadEndpoint:
+    if connected is not None:
+        endpoint = endpoint.replace(mac=connected.mac, interface_name=connected.host_interface)
+    return endpoint if profile in endpoint.profiles else endpoint.replace(profiles=(*endpoint.profiles, profile))
 
 
 def _ensure_profile(call: Call, runtime: Runtime, identity: Identity, profile: object | None) -> None:

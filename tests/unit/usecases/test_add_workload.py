@@ -200,6 +200,40 @@ def test_a_second_add_succeeds_though_the_host_device_has_another_name(node):
     assert node.leftovers() == {}
 
 
+def without_devices(node):
+    """As after the machine has started again: new namespaces, the old records."""
+    for links in node.dataplane.network.namespaces.values():
+        links.pop("calic1", None)
+        links.pop("eth0", None)
+
+
+def test_a_second_add_connects_a_container_whose_device_is_gone(node):
+    """No runtime's DEL has come between, so the container would have an address and no network."""
+    first = node.add(ipam=DUAL)
+    without_devices(node)
+    second = node.add(ipam=DUAL)
+    assert second.ips == first.ips
+    assert node.holders() == {"10.244.0.128": "net1.c1", "fd00:10:244::80": "net1.c1"}
+    assert "calic1" in node.dataplane.network.namespaces[""]
+    assert [one.mac for one in node.endpoints()] == [second.interfaces[-1].mac]
+    node.delete()
+    assert node.leftovers() == {}
+
+
+def test_a_device_that_was_made_again_goes_if_the_call_fails(node):
+    node.add()
+    without_devices(node)
+    node.remove(ProfileKey("net1"))
+
+    def gone(_key):
+        raise Unavailable("away")
+
+    with node.rival("create", ProfileKey, gone), pytest.raises(Unavailable):
+        node.add()
+    assert "calic1" not in node.dataplane.network.namespaces[""]
+    assert node.holders() == {"10.244.0.128": "net1.c1"}
+
+
 def test_a_second_add_under_another_interface_name_adopts_the_first(node):
     """G17: DEL finds it as ADD does."""
     node.add(ifname="eth0")
