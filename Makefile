@@ -24,6 +24,7 @@ KUBERNETES_ONLY := tests/integration/apiserver tests/integration/pods $(wildcard
 UT_KDD := $(sort $(KUBERNETES_ONLY)) $(addprefix tests/integration/plugin/,test_ipam_plugin.py test_ipam_cases.py)
 # Virtual machines: the tests about them, and what of the contracts is.
 MACHINES := $(wildcard tests/integration/kubevirt)
+RUNTIMES := tests/integration/runtimes
 UT_KUBEVIRT := $(MACHINES) $(addprefix tests/integration/contracts/test_kubernetes_,\
   ipam_library.py::TestOwnerAttributes ipam_library.py::TestPromotion datastore.py::TestCluster)
 
@@ -43,7 +44,7 @@ UT_TRANSPORTS_KDD := tests/integration/pods/test_pods_golden.py tests/integratio
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all tested dist image release demo test bench behaviours lock manifests proto clean
+.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all runtimes tested dist image release demo test bench behaviours lock manifests proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -81,7 +82,7 @@ soak: build  ## 8 processes of 200 calls each, some of them killed, three times 
 
 integration: $(MADE)  ## tests on the real kernel and real processes, but for those of ut (root)
 	@packaging/bootstrap.sh tools "make integration"
-	$(TRY) tests/integration $(patsubst %,--ignore=%,$(ETCD_ONLY) $(KUBERNETES_ONLY) $(MACHINES) $(filter-out $(ONLY_DIST),tests/integration/dist)) $(PYTEST_ARGS)
+	$(TRY) tests/integration $(patsubst %,--ignore=%,$(ETCD_ONLY) $(KUBERNETES_ONLY) $(MACHINES) $(RUNTIMES) $(filter-out $(ONLY_DIST),tests/integration/dist)) $(PYTEST_ARGS)
 
 ut: ut-etcd ut-kdd ut-kubevirt  ## the three matrices, on the bundle; on the self-contained executable with SUBJECT=dist (root)
 
@@ -122,6 +123,14 @@ interop: build  ## share an etcd, and a cluster, with the original: PEER=folder 
 	@[ -n "$(PEER)" ] || { echo "INTEROP NOT RUN: say where the original is, make interop PEER=<folder of its calico and calico-ipam>" >&2; exit 2; }
 	@packaging/bootstrap.sh kubernetes "make interop"
 	TORTIE_BIN=$(abspath $(BIN)) TORTIE_PEER=$(abspath $(PEER)) $(PYTEST) tests/interop $(PYTEST_ARGS)
+
+CONTAINERD ?=
+WRITE ?=
+runtimes: dist  ## containerd and podman run pods on the executable: every scenario, every datastore (root; six minutes; QUICK=1, CONTAINERD=2)
+	@packaging/bootstrap.sh runtimes "make runtimes"
+	@[ -z "$(CONTAINERD)" ] || packaging/containerd.sh build
+	TORTIE_BIN=$(abspath $(EXECUTABLE)) TORTIE_RUNTIMES_QUICK=$(QUICK) TORTIE_RUNTIMES_WRITE=$(WRITE) TORTIE_RUNTIMES_CONTAINERD=$(if $(CONTAINERD),$$(packaging/containerd.sh find)) \
+	  $(PYTEST) $(wildcard $(RUNTIMES)/test_runtime_*.py) -v $(if $(QUICK),-n 2 --dist loadfile) $(PYTEST_ARGS)
 
 lint: bootstrap  ## formatting, lint, types, import rules
 	@export MYPYPATH=packaging; failed=; for check in "ruff format --check ." "ruff check ." "mypy" $(foreach folder,packaging packaging/bench packaging/executable packaging/release,"mypy $(wildcard $(folder)/*.py)") "lint-imports"; do \

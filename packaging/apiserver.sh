@@ -3,6 +3,9 @@
 #
 #   apiserver.sh find     print a line NAME=PATH for each; fails at once if one is missing
 #   apiserver.sh build    make those that are missing from the pinned sources; about ten minutes on two cores, once
+#   apiserver.sh find cluster, apiserver.sh build cluster
+#                         the same, and what nodes with pods need: kube-scheduler, kubelet; three minutes more
+#   apiserver.sh go WORD...  the Go that builds them
 #
 # Each is looked for in KUBEBUILDER_ASSETS, on PATH, and in the cache, which is outside of the clone and where the build
 # leaves it. An etcd that is too old is passed over, such as Debian 12's, on which the tests of the etcd datastore run.
@@ -11,6 +14,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 PROGRAMS=(kube-apiserver kube-controller-manager etcd)
+[ "${2:-}" != cluster ] || PROGRAMS+=(kube-scheduler kubelet)
 OLDEST_ETCD=3.5.13 # of older ones an API server reads a whole collection for each list that is to be up to date
 MODULE=$PWD/tests/integration/apiserver # pins the sources: go.mod, go.sum
 VERSION=$(sed -n 's/.*k8s\.io\/kubernetes \(v[0-9.]*\).*/\1/p' "$MODULE/go.mod")
@@ -49,7 +53,7 @@ find_all() {
     local program path
     for program in "${PROGRAMS[@]}"; do
         path=$(locate "$program") || fail "no usable $program in KUBEBUILDER_ASSETS, on PATH or in $BINARIES." \
-            "packaging/bootstrap.sh kubernetes builds it there."
+            "packaging/apiserver.sh build${2:+ $2} makes it there."
         echo "$program=$path"
     done
 }
@@ -134,7 +138,12 @@ build() {
 }
 
 case "${1:-}" in
-find) find_all ;;
+find) find_all "$@" ;;
 build) build ;;
-*) fail "usage: apiserver.sh find | build" ;;
+go)
+    shift
+    find_go
+    exec go "$@"
+    ;;
+*) fail "usage: apiserver.sh find | build [cluster] | go WORD..." ;;
 esac

@@ -8,6 +8,7 @@
 #   bootstrap.sh kubernetes NAME
 #                              the same, and the programs of a real Kubernetes API server, unless the tests are to use
 #                              one that TORTIE_TEST_KUBECONFIG leads to
+#   bootstrap.sh runtimes NAME what `tools` and `kubernetes` find, and containerd and podman; tests say which they lack
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -120,6 +121,16 @@ find_compiler() { # who asks
     }
 }
 
+# Debian's packages start no daemon here that matters: tests run their own, in namespaces of their own.
+find_runtimes() {
+    local missing=()
+    command -v containerd >/dev/null || missing+=(containerd)
+    command -v runc >/dev/null || missing+=(runc)
+    command -v podman >/dev/null || missing+=(podman)
+    command -v busybox >/dev/null || missing+=(busybox-static)
+    [ ${#missing[@]} = 0 ] || apt_install "${missing[@]}" || true
+}
+
 case "${1:-}" in
 venv) make_venv ;;
 fuzz) add_fuzzer ;;
@@ -129,6 +140,11 @@ kubernetes)
     find_tools "${2:-this}"
     [ -n "${TORTIE_TEST_KUBECONFIG:-}" ] || packaging/apiserver.sh build
     ;;
+runtimes)
+    find_tools "${2:-this}"
+    TORTIE_TEST_KUBECONFIG='' packaging/apiserver.sh build
+    find_runtimes
+    ;;
 compiler) find_compiler "${2:-this}" ;;
-*) fail "usage: bootstrap.sh venv | fuzz | release | tools NAME | kubernetes NAME | compiler NAME" ;;
+*) fail "usage: bootstrap.sh venv | fuzz | release | tools NAME | kubernetes NAME | runtimes NAME | compiler NAME" ;;
 esac
