@@ -184,15 +184,16 @@ class Etcd(EtcdServer):
         hosts: str = "IP:127.0.0.1,DNS:localhost",
         within: Path | None = None,
         program: str = "",
+        host: str = "127.0.0.1",
     ) -> None:
         """`within` is the folder for its data; the system's folder for temporary files if None.
 
-        `program` is the path of the etcd to run; the one that `find_etcd` finds if "".
+        `program` is the path of the etcd to run; the one that `find_etcd` finds if "". `host` is where it listens.
         """
         self._program = program or find_etcd()
         self._folder = Path(tempfile.mkdtemp(prefix="tortie-etcd-", dir=within))
-        port, self._peer_port = free_ports(2)
-        super().__init__(f"{'https' if tls else 'http'}://127.0.0.1:{port}")
+        port, self._peer_port = free_ports(2, host)
+        super().__init__(f"{'https' if tls else 'http'}://{host}:{port}")
         self.tls = tls
         self._more = list(more)
         self._process: subprocess.Popen[bytes] | None = None
