@@ -51,6 +51,10 @@ class Session:
 
         return host_view(self.clock, root)
 
+    def unless_set(self, settings: Mapping[str, str]) -> None:
+        """These hold where the environment says nothing. Before anything is opened."""
+        self._container.environment.override({**settings, **self.environment})
+
     @property
     def screen(self) -> Screen:
         return Screen.of(self.environment)

@@ -14,7 +14,7 @@ from domain.json_text import dumps
 from entrypoints.tortie.answer import Answer, people
 from entrypoints.tortie.command import Command, Stopped
 from entrypoints.tortie.ipam.arguments import add_json
-from entrypoints.upgrade import DIRECTORY, INTERRUPTED, WAIT, guarded, old_programs, open_reservations, seconds
+from entrypoints.upgrade import DIRECTORY, INTERRUPTED, PACE, WAIT, guarded, old_programs, open_reservations, seconds
 from ports.errors import BadConfiguration
 from ports.runtime import UpgradeRuntime
 from usecases.upgrade_ipam import Wish, foresee_upgrade, upgrade_ipam
@@ -68,6 +68,7 @@ def _run(options: Namespace, session: Session) -> Answer:
     node = options.node or environment.get("KUBERNETES_NODE_NAME") or environment.get("NODENAME", "")
     if not node:
         raise Stopped("the name of this node is not known; give --node, or set KUBERNETES_NODE_NAME")
+    session.unless_set(PACE)
     runtime = UpgradeRuntime(
         datastore=lambda: session.datastore,
         cluster=lambda: session.datastore_cluster,

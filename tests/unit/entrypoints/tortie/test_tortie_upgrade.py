@@ -223,6 +223,12 @@ def test_the_datastore_is_kubernetes_unless_one_of_ours_is_named(environment, ty
     assert wiring.datastore_kind(upgrade.upgraded_environment(environment)) == type
 
 
+def test_the_pace_is_an_upgrades_own_unless_it_is_set():
+    """The whole cluster waits for its end."""
+    environment = upgrade.upgraded_environment({"K8S_CLIENT_BURST": "7"})
+    assert (environment["K8S_CLIENT_QPS"], environment["K8S_CLIENT_BURST"]) == ("200", "7")
+
+
 def test_settings_that_lead_nowhere_are_one_line(capfd, tmp_path):
     environment = {"KUBERNETES_NODE_NAME": "n", "KUBECONFIG": str(tmp_path / "absent")}
     assert upgrade.main(environment) == 1
