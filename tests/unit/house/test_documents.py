@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from entrypoints.version import VERSION
+
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENTS = [
     "ARCHITECTURE.md",
@@ -35,6 +37,12 @@ def test_each_bare_name_of_the_architecture_is_a_files():
     names = {path.name for room in ROOMS for path in (ROOT / room).rglob("*.py")}
     named = _BARE.findall((ROOT / "ARCHITECTURE.md").read_text())
     assert [name for name in named if name not in names and "*" not in name] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_an_image_in_a_document_is_of_this_version(document):
+    tags = re.findall(r"\btortie:(v[\w.-]*\w)", (ROOT / document).read_text())
+    assert set(tags) <= {VERSION}
 
 
 def test_the_glossary_has_forty_words_at_most():
