@@ -7,6 +7,7 @@ read.
 from __future__ import annotations
 
 from domain.doctor.diagnosis import error, listed, ok, warning
+from domain.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,11 +97,30 @@ def judge_log(path: str, seen: FileSeen | None, folder: str, holding: FileSeen |
     return judge_mode(LOG, path, seen) or ok(LOG, f"{path}, {seen.size >> 10} KiB")
 
 
-def judge_replaced(path: str, seen: FileSeen | None, names: Sequence[str]) -> Diagnosis:
-    """What `tortie install` has kept of what was there before it."""
-    if seen is None:
-        return ok(REPLACED, f"{path} is not there: nothing is kept from before an installation")
-    if not seen.is_folder:
-        return error(REPLACED, f"{path} is {seen.kind}", "move it away: `tortie uninstall` looks into that folder")
-    kept = listed(names) or "nothing"
-    return judge_mode(REPLACED, path, seen) or ok(REPLACED, f"{path} keeps {kept}; `tortie uninstall` puts it back")
+class KeptBefore(Value):
+    """A folder in which `tortie install` keeps what it has replaced: what is at its path, and what is in it."""
+
+    path: str
+    seen: FileSeen | None
+    names: tuple[str, ...] = ()
+
+
+def judge_replaced(folders: Sequence[KeptBefore], staged: Sequence[str]) -> tuple[Diagnosis, ...]:
+    """`staged` are folders of an installation that has not come to its end."""
+    found: list[Diagnosis] = []
+    for folder in folders:
+        if folder.seen is not None and not folder.seen.is_folder:
+            do = "move it away: `tortie uninstall` looks into a folder of that name"
+            found.append(error(REPLACED, f"{folder.path} is {folder.seen.kind}", do))
+        elif folder.seen is not None and (wrong := judge_mode(REPLACED, folder.path, folder.seen)):
+            found.append(wrong)
+    if staged:
+        do = "install again: `tortie install` clears that away"
+        found.append(warning(REPLACED, f"an installation was killed, or is at work: {listed(staged)}", do))
+    if found:
+        return tuple(found)
+    if all(folder.seen is None for folder in folders):
+        return (ok(REPLACED, "nothing is kept from before an installation"),)
+    kept = listed([f"{folder.path}/{name}" for folder in folders for name in folder.names])
+    back = f"puts back {kept}" if kept else "removes what was installed, as nothing was there before"
+    return (ok(REPLACED, f"`tortie uninstall` {back}"),)

@@ -61,7 +61,7 @@ def _run(options: Namespace, session: Session) -> Answer:
     from entrypoints.wiring.token_refresher import renewal, token_refresher
 
     log = CallLog("cni-config-monitor")
-    net_dir = abspath(options.net_dir or f"{options.root}/{_NET_DIR}")
+    net_dir = abspath(options.net_dir or f"{options.root.rstrip('/')}/{_NET_DIR}")
     raise_when_signalled()
     try:
         chosen = renewal(session.environment, net_dir, log, namespace=options.namespace)

@@ -18,6 +18,7 @@ from domain.doctor.credentials import KUBECONFIG, RENEW, judge_token
 from domain.doctor.diagnosis import error, ok
 from domain.doctor.files import (
     OWN_PROGRAMS,
+    KeptBefore,
     judge_lock,
     judge_log,
     judge_mode,
@@ -26,7 +27,9 @@ from domain.doctor.files import (
     judge_versions,
 )
 from domain.doctor.records import NODE_NAME, judge_node_name
+from domain.install.places import REPLACED
 from ports.errors import PortError
+from ports.host_files import STAGE, STAGE_END
 from usecases.calls.this_node import NODENAME_FILE, node_name, require_nodename_file
 
 TYPE_CHECKING = False
@@ -37,7 +40,6 @@ if TYPE_CHECKING:
     from domain.doctor.diagnosis import Diagnosis
     from usecases.doctor.patient import Patient
 
-KEPT = ".tortie-replaced"
 LOCK_FILE = "/var/run/calico/ipam.lock"
 _PROGRAM = 5.0  # seconds for one to say its version
 _INSTALL = "write it anew: `tortie install`"
@@ -145,7 +147,16 @@ def look_at_log(patient: Patient) -> Iterable[Diagnosis]:
 
 
 def look_at_replaced(patient: Patient) -> Iterable[Diagnosis]:
-    path = f"{patient.folders.bin}/{KEPT}"
-    seen = patient.host.file(path)
-    names = patient.host.names(path) if seen is not None and seen.is_folder else ()
-    yield judge_replaced(path, seen, names or ())
+    host, found = patient.host, []
+    for folder in (patient.folders.bin, patient.folders.net):
+        path = f"{folder}/{REPLACED}"
+        seen = host.file(path)
+        names = host.names(path) if seen is not None and seen.is_folder else ()
+        found.append(KeptBefore(path, seen, tuple([name for name in names or () if not name.startswith(".")])))
+    staged = [
+        f"{folder}/{name}"
+        for folder in (patient.folders.bin, patient.folders.net)
+        for name in host.names(folder) or ()
+        if name.startswith(STAGE) and name.endswith(STAGE_END)
+    ]
+    return judge_replaced(found, staged)

@@ -53,7 +53,9 @@ def _shown(netconf: NetConf | None) -> str:
         return "the one of the command line"
     if netconf.datastore_type == "sqlite":
         return netconf.sqlite_path or "the embedded datastore"
-    return netconf.etcd_endpoints or netconf.kubernetes.kubeconfig or netconf.datastore_type or "it"
+    if netconf.kubernetes.kubeconfig and not netconf.etcd_endpoints:
+        return f"the cluster of {netconf.kubernetes.kubeconfig}"
+    return netconf.etcd_endpoints or netconf.datastore_type or "it"
 
 
 def look_at_node_record(patient: Patient) -> Iterable[Diagnosis]:

@@ -89,6 +89,14 @@ FAULTS = {
         ("versions", WARNING),
     ),
     "a readable copy of what was replaced": (_mode(f"{BIN}/.tortie-replaced", 0o777, "a folder"), ("replaced", ERROR)),
+    "what an installation has kept, for all to write": (
+        _mode(f"{NET}/.tortie-replaced", 0o777, "a folder"),
+        ("replaced", ERROR),
+    ),
+    "what a killed installation has left": (
+        lambda node: node.host.files.update({f"{BIN}/.tortie-0123.tmp/calico": ""}),
+        ("replaced", WARNING),
+    ),
     "another name in calico-node's file": (
         lambda node: node.host.files.update({"/var/lib/calico/nodename": "other\n"}),
         ("node-name", ERROR),
@@ -253,7 +261,7 @@ def test_it_says_where_the_name_is_from(members, files, source, node):
 @pytest.mark.parametrize(
     ("members", "shown"),
     [
-        ({}, KUBECONFIG),
+        ({}, f"the cluster of {KUBECONFIG}"),
         ({"datastore_type": "sqlite", "sqlite_path": "/db", "kubernetes": None}, "/db"),
         ({"datastore_type": "sqlite", "kubernetes": None}, "the embedded datastore"),
         ({"datastore_type": "etcdv3", "etcd_endpoints": "http://e:1", "kubernetes": None}, "http://e:1"),

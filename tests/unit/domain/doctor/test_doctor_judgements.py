@@ -11,6 +11,7 @@ from domain.doctor.configuration import chosen_file, judge_configuration, judge_
 from domain.doctor.credentials import TokenTimes, judge_token, span, token_times
 from domain.doctor.diagnosis import ERROR, OK, WARNING, count, listed, ok
 from domain.doctor.files import (
+    KeptBefore,
     judge_lock,
     judge_log,
     judge_mode,
@@ -185,12 +186,20 @@ class TestFiles:
         assert states(judge_log("/v/l", FILE, "/v", FOLDER.replace(mode=0o777))) == [ERROR]
         assert states(judge_log("/v/l", FILE.replace(mode=0o666), "/v", FOLDER)) == [ERROR]
 
-    def test_what_an_installation_replaced(self):
-        assert states(judge_replaced("/r", None, [])) == [OK]
-        assert "keeps nothing" in judge_replaced("/r", FOLDER, []).seen
-        assert "keeps calico" in judge_replaced("/r", FOLDER, ["calico"]).seen
-        assert states(judge_replaced("/r", FILE, [])) == [ERROR]
-        assert states(judge_replaced("/r", FOLDER.replace(mode=0o777), [])) == [ERROR]
+    @pytest.mark.parametrize(
+        ("seen", "names", "staged", "state", "words"),
+        [
+            (None, (), (), OK, "nothing is kept"),
+            (FOLDER, (), (), OK, "removes what was installed"),
+            (FOLDER, ("calico",), (), OK, "puts back /r/calico"),
+            (FOLDER, ("calico",), ("/b/.tortie-1.tmp",), WARNING, "/b/.tortie-1.tmp"),
+            (FILE, (), (), ERROR, "/r is a regular file"),
+            (FOLDER.replace(mode=0o777), (), (), ERROR, "others than root"),
+        ],
+    )
+    def test_what_an_installation_replaced(self, seen, names, staged, state, words):
+        (found,) = judge_replaced([KeptBefore("/q", None), KeptBefore("/r", seen, names)], staged)
+        assert (states(found), words in found.seen) == ([state], True), found
 
 
 def jwt(**claims):
