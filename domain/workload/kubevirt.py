@@ -31,15 +31,15 @@ class NoSuchMachine(ValueError):
 
 
 class VirtualMachine(Value):
-    """The machine as one of its pods is about to run it: the VirtualMachineInstance's name and UID.
+    """The machine as one of its pods is about to run it, by the name and UID of its VirtualMachineInstance.
 
     `machine_uid` is that of the VirtualMachine above it, "" without one. `migration` is the UID of the live migration
     that the pod is the target of, "" for a pod that starts the machine.
     """
 
     namespace: str
-    name: str
-    uid: str
+    instance_name: str
+    instance_uid: str
     machine_uid: str = ""
     migration: str = ""
 
@@ -47,8 +47,8 @@ class VirtualMachine(Value):
     def attributes(self) -> dict[str, str]:
         """What the owner of an address says about the machine, beside the pod's own."""
         found = {
-            "vmi-name": self.name,
-            "vmi-uid": self.uid,
+            "vmi-name": self.instance_name,
+            "vmi-uid": self.instance_uid,
             "vm-uid": self.machine_uid,
             "vmim-uid": self.migration,
         }

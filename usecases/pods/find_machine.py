@@ -83,7 +83,7 @@ def _machine_of(cluster: Cluster, identity: Identity, deadline: Deadline) -> Vir
 def handle_of(call: Call, machine: VirtualMachine) -> str:
     """CniError for a machine that can have none."""
     try:
-        return machine_handle(call.netconf.name, machine.namespace, machine.name)
+        return machine_handle(call.netconf.name, machine.namespace, machine.instance_name)
     except NoSuchMachine as error:
         details = (
             "give the virtual machine or its namespace a shorter name, "
