@@ -217,7 +217,7 @@ def _pool(text: str, version: int, known: Mapping[str, Pool]) -> Cidr:
 
 def _namespace_labels(call: Call, runtime: Runtime, identity: Identity) -> Mapping[str, str] | None:
     """Labels of the workload's namespace, where a cluster is configured that knows it."""
-    if not call.netconf.kubernetes.kubeconfig and call.netconf.policy.type != KUBERNETES:
+    if not call.netconf.kubernetes.kubeconfig and not call.netconf.policy.is_kubernetes:
         return None
     try:
         return runtime.cluster.namespace(identity.namespace, call.deadline).labels

@@ -69,6 +69,11 @@ class PolicySettings(Value):
     k8s_client_key: str = ""
     k8s_certificate_authority: str = ""
 
+    @property
+    def is_kubernetes(self) -> bool:
+        """Whether policy is Kubernetes' own, so that pods are asked for at its API server."""
+        return self.type == "k8s"
+
 
 class KubernetesSettings(Value):
     kubeconfig: str = ""

@@ -127,16 +127,14 @@ def floating_nats(raw: str, networks: Sequence[Cidr]) -> tuple[Nat, ...]:
     return tuple([Nat(internal[V6 if ":" in external else V4], external) for external in floating])
 
 
-class WishedAddresses(Value):
+class FixedAddresses(Value):
     """Addresses that the pod names itself. With `from_ipam` IPAM is to assign them, else it is not even asked."""
 
     addresses: tuple[Address, ...]
     from_ipam: bool
 
 
-def wished_addresses(
-    annotations: Mapping[str, str], ipam_type: str, *, no_ipam_allowed: bool
-) -> WishedAddresses | None:
+def fixed_addresses(annotations: Mapping[str, str], ipam_type: str, *, no_ipam_allowed: bool) -> FixedAddresses | None:
     """What `ipAddrs` or `ipAddrsNoIpam` ask for; None without either. BadAnnotation if it cannot be had."""
     assigned, unmanaged = annotations.get(IP_ADDRS, ""), annotations.get(IP_ADDRS_NO_IPAM, "")
     if not assigned and not unmanaged:
@@ -150,7 +148,7 @@ def wished_addresses(
         raise BadAnnotation(key, raw, f"{short} is not compatible with configured IPAM: {ipam_type}")
     if unmanaged and not no_ipam_allowed:
         raise BadAnnotation(key, raw, "requested feature is not enabled: ip_addrs_no_ipam")
-    return WishedAddresses(parse_ip_list(key, raw), from_ipam=bool(assigned))
+    return FixedAddresses(parse_ip_list(key, raw), from_ipam=bool(assigned))
 
 
 class PoolWishes(Value):

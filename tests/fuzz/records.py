@@ -35,11 +35,11 @@ from domain.workload.annotations import (
     IPV4_POOLS,
     BadAnnotation,
     allowed_source_prefixes,
+    fixed_addresses,
     floating_nats,
     hardware_address,
     parse_ip_list,
     pool_wishes,
-    wished_addresses,
 )
 from domain.workload.kubevirt import has_newer_sandbox, instance_reference, is_ending, virtual_machine
 from domain.workload.pod import OwnerReference
@@ -222,7 +222,7 @@ def _annotations(octets: bytes) -> None:
     if not read:
         return
     with Allowed(BadAnnotation):
-        wished_addresses(given, "calico-ipam", no_ipam_allowed=True)
+        fixed_addresses(given, "calico-ipam", no_ipam_allowed=True)
     with Allowed(BadAnnotation):
         pool_wishes(given, {})
     hardware_address(given)

@@ -39,7 +39,7 @@ class PodIpam:
         netconf, text = call.netconf, call.netconf_text
         try:
             if netconf.ipam.type == OWN_IPAM:
-                netconf, text = with_pools(netconf, text, subject.wishes)
+                netconf, text = with_pools(netconf, text, subject.pools)
             elif netconf.ipam.type == HOST_LOCAL:
                 text = self._with_ranges(text)
                 self.routes = pod_routes(text, include_default_routes=netconf.include_default_routes)
@@ -60,11 +60,11 @@ class PodIpam:
 
     def addresses(self, undo: Undo) -> Result:
         """At least one address. Fixed ones and those that no IPAM knows come without routes."""
-        wished = self._subject.wished
-        if wished is not None and not wished.from_ipam:
-            return Result(ips=tuple([ResultIp(address.host_cidr) for address in wished.addresses]))
-        if wished is not None:
-            return Result(ips=tuple([self._fixed(address, undo) for address in wished.addresses]))
+        fixed = self._subject.fixed
+        if fixed is not None and not fixed.from_ipam:
+            return Result(ips=tuple([ResultIp(address.host_cidr) for address in fixed.addresses]))
+        if fixed is not None:
+            return Result(ips=tuple([self._fixed(address, undo) for address in fixed.addresses]))
         result = ask_ipam(self._runtime, self._ask, self._call.deadline, undo)
         if not result.ips:
             raise CniError(INTERNAL, "IPAM plugin returned missing IP config", self._settings.why_nothing)

@@ -15,15 +15,15 @@ from domain.workload.annotations import (
     FLOATING_IPS,
     MIRROR,
     BadAnnotation,
+    FixedAddresses,
     PoolWishes,
-    WishedAddresses,
+    fixed_addresses,
     floating_nats,
     pool_wishes,
-    wished_addresses,
 )
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.endpoint_rules import with_forced_labels
-from domain.workload.identity import KUBERNETES, endpoint_name, host_interface_name
+from domain.workload.identity import endpoint_name, host_interface_name
 from domain.workload.pod_endpoint import pod_endpoint
 from ports.datastore import IPPools
 
@@ -41,19 +41,19 @@ NO_ANNOTATIONS: Mapping[str, str] = NO_LABELS
 
 
 class PodSubject(Value):
-    """`endpoint` is without addresses and devices yet. `annotations` are the pod's, `wished` the addresses and
-    `wishes` the pools that it asks for.
+    """`endpoint` is without addresses and devices yet. `annotations` are the pod's, `fixed` the addresses and
+    `pools` the pools that it asks for.
     """
 
     endpoint: WorkloadEndpoint
     annotations: Mapping[str, str] = NO_ANNOTATIONS
-    wished: WishedAddresses | None = None
-    wishes: PoolWishes = NO_WISHES
+    fixed: FixedAddresses | None = None
+    pools: PoolWishes = NO_WISHES
 
 
 def read_pod(call: Call, runtime: Runtime, identity: Identity) -> PodSubject:
     """`Missing` when there is no such pod; CniError for what cannot be honoured."""
-    if call.netconf.policy.type != KUBERNETES:
+    if not call.netconf.policy.is_kubernetes:
         return PodSubject(_complete(call, identity, WorkloadEndpoint(Metadata(""), profiles=(call.netconf.name,))))
     namespace = runtime.cluster.namespace(identity.namespace, call.deadline)
     pod = runtime.cluster.pod(identity.namespace, identity.pod, call.deadline)
@@ -61,13 +61,11 @@ def read_pod(call: Call, runtime: Runtime, identity: Identity) -> PodSubject:
     _require_same_node(call, identity, pod)
     try:
         endpoint = _complete(call, identity, pod_endpoint(pod, call.request.interface_prefixes))
-        wished = wished_addresses(
-            pod.annotations, call.netconf.ipam.type, no_ipam_allowed=call.netconf.ip_addrs_no_ipam
-        )
+        fixed = fixed_addresses(pod.annotations, call.netconf.ipam.type, no_ipam_allowed=call.netconf.ip_addrs_no_ipam)
         _check_floating(call, pod)
     except ValueError as error:
         raise CniError(INTERNAL, str(error)) from error
-    return PodSubject(endpoint, pod.annotations, wished, _read_wishes(call, runtime, namespace, pod))
+    return PodSubject(endpoint, pod.annotations, fixed, _read_pools(call, runtime, namespace, pod))
 
 
 def _complete(call: Call, identity: Identity, derived: WorkloadEndpoint) -> WorkloadEndpoint:
@@ -115,7 +113,7 @@ def _require_same_node(call: Call, identity: Identity, pod: Pod) -> None:
         )
 
 
-def _read_wishes(call: Call, runtime: Runtime, namespace: Namespace, pod: Pod) -> PoolWishes:
+def _read_pools(call: Call, runtime: Runtime, namespace: Namespace, pod: Pod) -> PoolWishes:
     """A list of pools that cannot be read is a mistake in the pod, and says what could stand there."""
     if call.netconf.ipam.type != OWN_IPAM:
         return NO_WISHES

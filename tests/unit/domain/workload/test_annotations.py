@@ -19,14 +19,14 @@ from domain.workload.annotations import (
     IPV4_POOLS,
     IPV6_POOLS,
     BadAnnotation,
+    FixedAddresses,
     PoolWishes,
-    WishedAddresses,
     allowed_source_prefixes,
+    fixed_addresses,
     floating_nats,
     hardware_address,
     parse_ip_list,
     pool_wishes,
-    wished_addresses,
 )
 from domain.workload.endpoint import Nat
 
@@ -98,14 +98,14 @@ def test_every_pair_of_addresses_is_read(v4, v6):
 
 
 def test_a_pod_without_lists_leaves_its_addresses_to_ipam():
-    assert wished_addresses({IP_ADDRS: "", IP_ADDRS_NO_IPAM: ""}, "host-local", no_ipam_allowed=False) is None
+    assert fixed_addresses({IP_ADDRS: "", IP_ADDRS_NO_IPAM: ""}, "host-local", no_ipam_allowed=False) is None
 
 
 @pytest.mark.parametrize(("key", "from_ipam"), [(IP_ADDRS, True), (IP_ADDRS_NO_IPAM, False)])
 def test_the_two_lists_differ_in_who_knows_the_addresses(key, from_ipam):
     """K8S-026, K8S-029."""
-    wished = wished_addresses({key: '["10.0.0.1"]'}, "calico-ipam", no_ipam_allowed=True)
-    assert wished == WishedAddresses((Address.parse("10.0.0.1"),), from_ipam)
+    wished = fixed_addresses({key: '["10.0.0.1"]'}, "calico-ipam", no_ipam_allowed=True)
+    assert wished == FixedAddresses((Address.parse("10.0.0.1"),), from_ipam)
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_the_two_lists_differ_in_who_knows_the_addresses(key, from_ipam):
 )
 def test_lists_that_cannot_be_granted_are_refused_in_the_original_s_order(annotations, ipam_type, text):
     """K8S-027, C08."""
-    assert refusal(wished_addresses, annotations, ipam_type, no_ipam_allowed=False) == text
+    assert refusal(fixed_addresses, annotations, ipam_type, no_ipam_allowed=False) == text
 
 
 @pytest.mark.parametrize("name", ["kdd-ipaddrs-bad", "kdd-ipaddrs-two-v4", "kdd-ipaddrsnoipam-off"])
 def test_refusals_are_those_recorded(name):
     step = json.loads((GOLDEN / f"{name}.json").read_text())["steps"][0]
     annotations = step["datastore"]["pods/web-0"]["metadata"]["annotations"]
-    said = refusal(wished_addresses, annotations, "calico-ipam", no_ipam_allowed=False)
+    said = refusal(fixed_addresses, annotations, "calico-ipam", no_ipam_allowed=False)
     assert said == json.loads(step["call"]["stdout"])["msg"]
 
 
@@ -139,7 +139,7 @@ def test_refusals_are_those_recorded(name):
 def test_wishes_are_those_answered_in_the_recordings(name):
     step = json.loads((GOLDEN / f"{name}.json").read_text())["steps"][0]
     annotations = step["datastore"]["pods/web-0"]["metadata"]["annotations"]
-    wished = wished_addresses(annotations, "calico-ipam", no_ipam_allowed=True)
+    wished = fixed_addresses(annotations, "calico-ipam", no_ipam_allowed=True)
     answered = [ip["address"] for ip in json.loads(step["call"]["stdout"])["ips"]]
     assert [str(address.host_cidr) for address in wished.addresses] == answered
 
