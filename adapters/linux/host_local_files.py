@@ -54,8 +54,8 @@ class HostLocalFiles(AddressFiles):
             return error.errno not in (ENOENT, ENOTDIR, ENAMETOOLONG)
         return True
 
-    def held(self, deadline: Deadline) -> _Held:
-        return _Held(self._directory, self._clock, deadline)
+    def held(self, deadline: Deadline) -> _HeldStore:
+        return _HeldStore(self._directory, self._clock, deadline)
 
     def reservations(self) -> tuple[AddressFile, ...]:
         return tuple([one for one in self._listed() if one.container_id])
@@ -178,7 +178,7 @@ def _open_lock(path: str) -> int:
     return descriptor
 
 
-class _Held:
+class _HeldStore:
     """The directory's lock; unlike the host lock, going on without it is no option."""
 
     def __init__(self, directory: str, clock: Clock, deadline: Deadline) -> None:

@@ -44,8 +44,8 @@ class LockFile(Lock):
         self.log = log
         self._kept: set[str] = set()
 
-    def held(self, deadline: Deadline, *, strict: bool = False) -> _Held:
-        return _Held(self, deadline, _open, strict=strict)
+    def held(self, deadline: Deadline, *, strict: bool = False) -> _HeldFile:
+        return _HeldFile(self, deadline, _open, strict=strict)
 
     def keep(self, path: str, deadline: Deadline) -> bool:
         if not os.path.exists(path):
@@ -54,13 +54,13 @@ class LockFile(Lock):
         # Nobody leaves this block: the descriptor is closed, and the lock freed, when the process ends.
         if (
             path not in self._kept
-            and _Held(LockFile(path, self.clock, self.log), deadline, _open_existing, strict=False).__enter__()
+            and _HeldFile(LockFile(path, self.clock, self.log), deadline, _open_existing, strict=False).__enter__()
         ):
             self._kept.add(path)
         return path in self._kept
 
 
-class _Held:
+class _HeldFile:
     def __init__(self, lock: LockFile, deadline: Deadline, open_file: Callable[[str], int], *, strict: bool) -> None:
         self._lock = lock
         self._strict = strict

@@ -29,10 +29,10 @@ class MemoryAddressFiles(AddressFiles):
     def exist(self) -> bool:
         return self.is_made or bool(self.reserved)
 
-    def held(self, deadline: Deadline) -> _Held:
+    def held(self, deadline: Deadline) -> _HeldFiles:
         if deadline.passed(self._clock.monotonic()):
             raise Expired("the lock of the address files")
-        return _Held(self)
+        return _HeldFiles(self)
 
     def reservations(self) -> tuple[AddressFile, ...]:
         return tuple(self.reserved.values())
@@ -53,7 +53,7 @@ class MemoryAddressFiles(AddressFiles):
         return self.last.get(number)
 
 
-class _Held:
+class _HeldFiles:
     def __init__(self, files: MemoryAddressFiles) -> None:
         self._files = files
 

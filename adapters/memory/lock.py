@@ -43,8 +43,8 @@ class MemoryLock(Lock):
     def free_elsewhere(self) -> None:
         self._free_at = 0.0
 
-    def held(self, deadline: Deadline, *, strict: bool = False) -> _Held:
-        return _Held(self, deadline, strict=strict)
+    def held(self, deadline: Deadline, *, strict: bool = False) -> _HeldLock:
+        return _HeldLock(self, deadline, strict=strict)
 
     def keep(self, path: str, deadline: Deadline) -> bool:
         now = self._clock.monotonic()
@@ -76,7 +76,7 @@ class MemoryLock(Lock):
         self.held_now = False
 
 
-class _Held:
+class _HeldLock:
     def __init__(self, lock: MemoryLock, deadline: Deadline, *, strict: bool) -> None:
         self._lock = lock
         self._deadline = deadline

@@ -13,6 +13,7 @@ from adapters.records.members import Members
 from domain.cluster import Node
 from domain.json_text import JsonError, dumps, parse
 from domain.resource import Metadata
+from domain.workload.identity import KUBERNETES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _spec(name: str, annotations: Mapping[str, str], status: Members) -> dict[st
     spec: dict[str, Json] = {
         "bgp": bgp,
         **_present(annotations, _VXLAN),
-        "orchRefs": [{"nodeName": name, "orchestrator": "k8s"}],
+        "orchRefs": [{"nodeName": name, "orchestrator": KUBERNETES}],
         "wireguard": _present(annotations, _WIREGUARD),
         "addresses": addresses,
         "interfaces": _interfaces(annotations.get(_PREFIX + "Interfaces", "")),

@@ -1,9 +1,13 @@
-"""Profiles: what an endpoint without any policy may do."""
+"""Profiles: what an endpoint without any policy may do.
+
+Invariant: a profile is made once per network, and never changed by an ADD that finds one.
+"""
 
 from __future__ import annotations
 
 from domain.resource import NO_LABELS, Metadata
 from domain.value import Value
+from domain.workload.identity import KUBERNETES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,5 +36,5 @@ def allow_profile(network: str, orchestrator: str) -> Profile:
 
     Under Kubernetes anyone may come in, since policy is Kubernetes' own.
     """
-    source = "" if orchestrator == "k8s" else f"has({network})"
+    source = "" if orchestrator == KUBERNETES else f"has({network})"
     return Profile(Metadata(network), (Rule("Allow", source),), (Rule("Allow"),), {network: ""})

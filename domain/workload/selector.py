@@ -60,7 +60,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     return found
 
 
-class _Parser:
+class _SelectorParser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._tokens = _tokens(text)
@@ -182,7 +182,7 @@ def parse_selector(text: str) -> Test:
     """A test of a set of labels. `SelectorError` when the text is not a selector."""
     if not text.strip():
         return lambda _labels: True
-    return _Parser(text).whole()
+    return _SelectorParser(text).whole()
 
 
 def selects(text: str, labels: Labels) -> bool:

@@ -41,7 +41,7 @@ def parsed(arguments: Sequence[str]) -> Namespace:
     return options
 
 
-class _Parser(argparse.ArgumentParser):
+class _CommandParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """What is complained about may come from a record, by way of a script."""
         super().error(printable(message))
@@ -49,7 +49,7 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> ArgumentParser:
     shared = _shared_options()
-    parser = _Parser(
+    parser = _CommandParser(
         prog="tortie",
         description="Set up, show and change a Calico datastore.",
         parents=[shared],

@@ -45,7 +45,7 @@ class BadFile(Exception):
     """A file that cannot be used. The text names it, the place, and what was expected."""
 
 
-class _Loader(BoundedLoader):
+class _ManifestLoader(BoundedLoader):
     yaml_implicit_resolvers: dict[str, Any] = {}
     yaml_constructors = {  # no date, set or octets, not even for an explicit tag; None: for any other
         tag: make
@@ -80,7 +80,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 for _tag, (_pattern, _firsts) in _TYPES.items():
-    _Loader.add_implicit_resolver(_tag, re.compile(_pattern), _firsts)
+    _ManifestLoader.add_implicit_resolver(_tag, re.compile(_pattern), _firsts)
     _Dumper.add_implicit_resolver(_tag, re.compile(_pattern), _firsts)
 
 
@@ -92,11 +92,11 @@ def _as_spelt(dumper: _Dumper, number: Fraction) -> Any:
 _Dumper.add_representer(Fraction, _as_spelt)
 
 
-def _decimal(loader: _Loader, node: yaml.ScalarNode) -> int:
+def _decimal(loader: _ManifestLoader, node: yaml.ScalarNode) -> int:
     return int(loader.construct_scalar(node))
 
 
-_Loader.add_constructor("tag:yaml.org,2002:int", _decimal)
+_ManifestLoader.add_constructor("tag:yaml.org,2002:int", _decimal)
 
 
 def read_manifests(path: str) -> list[Any]:
@@ -110,7 +110,7 @@ def read_manifests(path: str) -> list[Any]:
 def read_documents(path: str) -> list[Any]:
     """All that a file (`-`: standard input) says in YAML or JSON. BadFile if it says nothing of the kind."""
     try:
-        return list(yaml.load_all(text_of(path), _Loader))
+        return list(yaml.load_all(text_of(path), _ManifestLoader))
     except RefusedYaml as error:
         raise BadFile(f"{shown_path(path)}: {_fault(error)}") from None
     except (yaml.YAMLError, RecursionError, ValueError, LookupError, ArithmeticError) as error:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _KEPT = ("null", "bool", "merge")  # no field here is a number or a date
 
 
-class _Loader(BoundedLoader):
+class _KubeconfigLoader(BoundedLoader):
     yaml_implicit_resolvers = {
         first: [(tag, rule) for tag, rule in rules if tag.rpartition(":")[2] in _KEPT]
         for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
@@ -44,8 +44,8 @@ class _Loader(BoundedLoader):
         return self.construct_sequence(node, deep=True) if isinstance(node, yaml.SequenceNode) else node.value
 
 
-_Loader.yaml_constructors = {
-    None: _Loader.by_kind,  # any other tag: no set, date or octets leaves this
+_KubeconfigLoader.yaml_constructors = {
+    None: _KubeconfigLoader.by_kind,  # any other tag: no set, date or octets leaves this
     **{tag: make for tag, make in yaml.SafeLoader.yaml_constructors.items() if (tag or "").rpartition(":")[2] in _KEPT},
 }
 
@@ -59,7 +59,7 @@ class NoYaml(ValueError):
 def first_document(text: str) -> Json:
     """NoYaml if it makes no sense."""
     try:
-        loader = _Loader(text)
+        loader = _KubeconfigLoader(text)
         found: Json = loader.get_data() if loader.check_data() else None  # type: ignore[no-untyped-call]  # typeshed has no types for these
     except (yaml.YAMLError, RecursionError, LookupError, TypeError) as error:
         fault = NoYaml(str(error))
