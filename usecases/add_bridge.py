@@ -23,7 +23,7 @@ from domain.bridge.plan import (
 from domain.cni.errors import INTERNAL, CniError
 from domain.cni.result import Dns, Result, ResultInterface
 from domain.linux.mac import is_device_mac, parse_mac
-from domain.linux.steps import HOST, POD, Device
+from domain.linux.steps import CONTAINER, HOST, Device
 from ports.errors import Missing, Refused
 from ports.ipam_plugin import IpamCall
 from usecases.calls.effects import ask_ipam
@@ -76,7 +76,7 @@ class _Connection:
         self._call, self._runtime, self._undo, self._sides = call, runtime, undo, sides
         self._conf = call.netconf
         self._owner = call.owner
-        self._pod = Device(POD, call.request.ifname)
+        self._container = Device(CONTAINER, call.request.ifname)
 
     def make(self, mac: str) -> Result:
         self._sides.apply(bridge_plan(self._conf))
@@ -86,24 +86,24 @@ class _Connection:
         answer = Result()
         if self._conf.layer_3:
             answer = self._addresses()
-            self._sides.apply(container_plan(self._conf, self._pod, answer))
+            self._sides.apply(container_plan(self._conf, self._container, answer))
             self._sides.apply(gateway_plan(self._conf, answer))
             backend = self._masquerade(answer)
         else:
             backend = ""
-            self._sides.apply(layer_2_plan(self._conf, self._pod))
+            self._sides.apply(layer_2_plan(self._conf, self._container))
         self._sides.apply(port_check_plan(self._conf, host))
         self._record(host, answer, backend)
         return self._complete(host, answer)
 
     def _make_port(self, mac: str) -> Device:
         wanted = host_name(self._owner.attachment) if self._conf.host_naming == NAMED_AFTER_CONTAINER else ""
-        if self._sides.link(self._pod) is not None:
-            what = f'container veth name ("{self._pod.name}") peer provided ("{wanted}")'
+        if self._sides.link(self._container) is not None:
+            what = f'container veth name ("{self._container.name}") peer provided ("{wanted}")'
             raise Refused(f"failed to make veth pair: {what} already exists")
         self._remove_leftover(Device(HOST, wanted))
-        self._undo.register(f"make the device pair of {self._pod.name}", self._remove_pair)
-        (host,) = self._sides.apply(pair_plan(self._conf, self._pod, wanted, mac))
+        self._undo.register(f"make the device pair of {self._container.name}", self._remove_pair)
+        (host,) = self._sides.apply(pair_plan(self._conf, self._container, wanted, mac))
         self._runtime.log.debug("Made a device pair", host=host.name)
         self._sides.apply(port_plan(self._conf, host, alias(self._owner.network, self._owner.attachment)))
         return host
@@ -117,13 +117,13 @@ class _Connection:
     def _remove_pair(self, deadline: Deadline) -> None:
         """Over connections of its own: a signal may have interrupted a conversation on the others."""
         with self._runtime.bridges.enter(self._call.request.netns, deadline) as sides:
-            sides.remove(self._pod)
+            sides.remove(self._container)
 
     def _guard(self, host: Device) -> None:
         self._undo.register(
             f"guard {host.name}", lambda deadline: self._runtime.firewall.stop_guarding(self._owner, deadline)
         )
-        made = self._link(self._pod)
+        made = self._link(self._container)
         self._runtime.firewall.guard(self._owner, host.name, made.mac, self._call.deadline)
 
     def _addresses(self) -> Result:
@@ -158,7 +158,7 @@ class _Connection:
                 bridge=self._conf.bridge,
                 host_name=host.name,
                 host_index=self._link(host).index,
-                mac=self._link(self._pod).mac,
+                mac=self._link(self._container).mac,
                 netns=self._call.request.netns,
                 addresses=tuple([ip.address for ip in answer.ips]),
                 masquerade=backend,
@@ -172,11 +172,11 @@ class _Connection:
     def _complete(self, host: Device, answer: Result) -> Result:
         """With the devices as they are now: a bridge's MAC changes with its first port."""
         bridge = self._link(Device(HOST, self._conf.bridge))
-        pod = self._link(self._pod)
+        container = self._link(self._container)
         interfaces = [
             _shown(bridge),
             _shown(self._link(host)),
-            _shown(pod).replace(sandbox=self._call.request.netns),
+            _shown(container).replace(sandbox=self._call.request.netns),
         ]
         if self._conf.vlan and gateway_plan(self._conf, answer):
             interfaces.append(_shown(self._link(gateway_device(self._conf))))

@@ -14,7 +14,7 @@ from domain.bridge.marks import alias
 from domain.bridge.plan import gateway_device
 from domain.cni.result import parse_result
 from domain.linux.link import PortVlan
-from domain.linux.steps import HOST, POD, Device
+from domain.linux.steps import CONTAINER, HOST, Device
 from ports.errors import Missing, Refused
 from ports.ipam_plugin import IpamCall
 from usecases.calls.safeguards import refuse_host_namespace
@@ -40,10 +40,10 @@ def check_bridge(call: BridgeCall, runtime: BridgeRuntime) -> None:
             runtime.ipam_plugin.check(IpamCall(call.request, call.netconf, call.netconf_text), call.deadline)
         check = _Check(call, runtime, sides, _previous(call))
         bridge = check.bridge()
-        pod = check.container_end()
-        check.port(bridge, check.host_end(bridge, pod))
-        check.addresses(pod)
-        check.routes(pod)
+        container = check.container_end()
+        check.port(bridge, check.host_end(bridge, container))
+        check.addresses(container)
+        check.routes(container)
         check.gateways()
         check.rules()
 
@@ -103,7 +103,7 @@ class _Check:
             if other is not None:
                 raise Refused(f"Sandbox in prevResult {other.sandbox} doesn't match configured netns: {self._netns}")
             raise Refused(f"CNI created interface in container {self._ifname} not found")
-        link = self._sides.link(Device(POD, self._ifname))
+        link = self._sides.link(Device(CONTAINER, self._ifname))
         if link is None:
             raise Refused(f'container interface "{self._ifname}" not found in netns "{self._netns}"')
         if link.kind != "veth":
@@ -112,11 +112,11 @@ class _Check:
             raise Refused(f"Interface {self._ifname} Mac {claim.mac} doesn't match container Mac: {link.mac}")
         return link if self._conf.disable_container_interface else self._up(link)
 
-    def host_end(self, bridge: Link, pod: Link) -> Link:
+    def host_end(self, bridge: Link, container: Link) -> Link:
         """The other end, among those that ADD told of or, without that, by its alias."""
         candidates = [link for name in self._host_names() if (link := self._sides.link(Device(HOST, name)))]
         for link in candidates:
-            if link.peer_index != pod.index or link.index != pod.peer_index:
+            if link.peer_index != container.index or link.index != container.peer_index:
                 continue
             claim = self._claimed(link.name, "")
             if claim is not None and claim.mac and claim.mac != link.mac:
@@ -154,37 +154,37 @@ class _Check:
         if conf.vlan and PortVlan(conf.vlan, pvid=True, untagged=True) not in host.vlans:
             raise Refused(f"VLAN {conf.vlan} is not the own one of {host.name} at bridge {bridge.name}")
 
-    def addresses(self, pod: Link) -> None:
-        present = self._sides.addresses(Device(POD, pod.name))
+    def addresses(self, container: Link) -> None:
+        present = self._sides.addresses(Device(CONTAINER, container.name))
         if self._previous is not None:
             for ip in self._previous.ips:
                 if ip.address not in present:
-                    raise Refused(f"Failed to match addr {ip.address} on interface {pod.name}")
-                if ip.address.network not in self._destinations(pod, ip.address.version):
-                    raise Refused(f"Failed to find Gateway {ip.gateway} for interface {pod.name}")
+                    raise Refused(f"Failed to match addr {ip.address} on interface {container.name}")
+                if ip.address.network not in self._destinations(container, ip.address.version):
+                    raise Refused(f"Failed to find Gateway {ip.gateway} for interface {container.name}")
         elif self._conf.layer_3 and not present:
-            raise Refused(f'no IP address found for container interface "{pod.name}"')
+            raise Refused(f'no IP address found for container interface "{container.name}"')
 
-    def _destinations(self, pod: Link, version: int) -> list[object]:
-        return [route.destination for route in self._sides.routes(version) if route.link == pod.index]
+    def _destinations(self, container: Link, version: int) -> list[object]:
+        return [route.destination for route in self._sides.routes(version) if route.link == container.index]
 
-    def routes(self, pod: Link) -> None:
+    def routes(self, container: Link) -> None:
         """Default routes by their destination alone; others also by gateway and table, where ADD named them."""
         for route in self._previous.routes if self._previous is not None else ():
             present = self._sides.routes(route.dst.version)
             if not any(_is(route, route_there) for route_there in present):
                 raise Refused(f"Expected Route {route.dst} not found in routing table")
         if self._conf.is_default_gateway:
-            self._require_default_route(pod)
+            self._require_default_route(container)
 
-    def _require_default_route(self, pod: Link) -> None:
+    def _require_default_route(self, container: Link) -> None:
         """In each family that the container has an address of."""
-        versions = {cidr.version for cidr in self._sides.addresses(Device(POD, pod.name))}
+        versions = {cidr.version for cidr in self._sides.addresses(Device(CONTAINER, container.name))}
         for version in sorted(versions):
             if not any(
-                is_default(route.destination) and route.link == pod.index for route in self._sides.routes(version)
+                is_default(route.destination) and route.link == container.index for route in self._sides.routes(version)
             ):
-                raise Refused(f'no default route found for container interface "{pod.name}"')
+                raise Refused(f'no default route found for container interface "{container.name}"')
 
     def gateways(self) -> None:
         """The host still has the addresses that containers send to."""

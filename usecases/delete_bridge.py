@@ -13,7 +13,7 @@ from domain.bridge.conf import NFTABLES
 from domain.bridge.marks import alias, host_name
 from domain.cni.errors import CniError
 from domain.cni.result import Result, parse_result
-from domain.linux.steps import HOST, POD, Device
+from domain.linux.steps import CONTAINER, HOST, Device
 from ports.bridge import NamespaceGone
 from ports.errors import PortError
 from ports.ipam_plugin import IpamCall
@@ -68,11 +68,11 @@ class _Deletion:
         """The addresses are looked at before they go."""
         if not self._call.request.netns:
             return
-        pod = Device(POD, self._call.request.ifname)
+        container = Device(CONTAINER, self._call.request.ifname)
         try:
             with self._runtime.bridges.enter(self._call.request.netns, self._call.deadline) as sides:
-                self._seen = sides.addresses(pod)
-                sides.remove(pod)
+                self._seen = sides.addresses(container)
+                sides.remove(container)
         except NamespaceGone as error:
             self._runtime.log.debug("The namespace is gone already", error=error)
 

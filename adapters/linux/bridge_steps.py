@@ -100,13 +100,13 @@ class BridgeSteps:
 
     def _make_pair(self, action: MakePair) -> None:
         """Asked for from inside the container, so that its end can be given a MAC; the host's is born on the host."""
-        pod, netlink = action.device, self._bridges(action.device.side)
+        container, netlink = action.device, self._bridges(action.device.side)
         host_namespace = open_namespace(_OWN_NAMESPACE)
         try:
             for name in (action.wanted or _random_name(), *[_random_name() for _ in range(_NAME_TRIES)]):
                 request = PairRequest(
                     kind="veth",
-                    name=pod.name,
+                    name=container.name,
                     peer_name=name,
                     peer_namespace=host_namespace,
                     mtu=action.mtu,
@@ -116,23 +116,23 @@ class BridgeSteps:
                     netlink.create_pair(request)
                 except KernelError as error:
                     if isinstance(error, Unanswered):
-                        self._remove_pair(pod, name)
+                        self._remove_pair(container, name)
                     if error.errno != EEXIST:
                         raise
-                    if netlink.link(pod.name) is not None:
+                    if netlink.link(container.name) is not None:
                         break
                 else:
                     self._run.named.append(Device(HOST, name))
                     return
         finally:
             os.close(host_namespace)
-        raise Refused(f'container veth name ("{pod.name}") peer provided ("{name}") already exists')
+        raise Refused(f'container veth name ("{container.name}") peer provided ("{name}") already exists')
 
-    def _remove_pair(self, pod: Device, name: str) -> None:
+    def _remove_pair(self, container: Device, name: str) -> None:
         """One that may have been made although nobody said so."""
-        inside, outside = self._run.netlink(pod).link(pod.name), self._bridges().link(name)
+        inside, outside = self._run.netlink(container).link(container.name), self._bridges().link(name)
         if inside is not None and outside is not None and inside.peer_index == outside.index:
-            delete_named(self._run.netlink(pod), pod.name)
+            delete_named(self._run.netlink(container), container.name)
 
     def _enslave(self, action: Enslave) -> None:
         netlink, index = self._bridges(), self._run.index(action.device)

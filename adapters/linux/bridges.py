@@ -16,7 +16,7 @@ from adapters.linux.netlink.transports import load_lean_bridge
 from adapters.linux.node_files import is_own_namespace
 from domain.cni.errors import NOT_AVAILABLE
 from domain.ipam.address import V4, V6
-from domain.linux.steps import HOST, POD, Device
+from domain.linux.steps import CONTAINER, HOST, Device
 from ports.bridge import Bridges, NamespaceGone, Sides
 from ports.errors import Expired, Refused
 
@@ -113,7 +113,7 @@ class LinuxSides(Sides):
 
     def routes(self, version: int) -> tuple[Route, ...]:
         try:
-            return tuple(self._netlink(POD).known_routes(version))
+            return tuple(self._netlink(CONTAINER).known_routes(version))
         except KernelError as error:
             raise Refused(f"failed to list routes: {error}") from error
 

@@ -17,7 +17,7 @@ from adapters.linux.netlink.transports import load_lean
 from adapters.linux.spare_memory import give_back
 from adapters.linux.steps import elsewhere_text, lives_elsewhere, other_end_is
 from domain.ipam.address import V4, V6
-from domain.linux.steps import HOST, POD, Device
+from domain.linux.steps import CONTAINER, HOST, Device
 from domain.workload.plan import plan_for
 from ports.dataplane import Connected, Dataplane, Seen
 from ports.errors import Expired, Refused
@@ -51,12 +51,12 @@ class LinuxDataplane(Dataplane):
         try:
             with Kernel(netns, self._load_netlink) as kernel:
                 leftover = kernel.netlink(HOST).link(host_name) if host_name else None
-                pod = Device(POD, ifname)
-                present = kernel.netlink(POD).link(ifname)
-                if present is not None and not (leftover is not None and other_end_is(kernel, leftover, pod)):
+                container = Device(CONTAINER, ifname)
+                present = kernel.netlink(CONTAINER).link(ifname)
+                if present is not None and not (leftover is not None and other_end_is(kernel, leftover, container)):
                     raise Refused(f'device "{ifname}" in network namespace "{netns}": file exists')
-                if leftover is not None and not replace_host_link and lives_elsewhere(kernel, leftover, pod):
-                    raise Refused(elsewhere_text(leftover, pod))
+                if leftover is not None and not replace_host_link and lives_elsewhere(kernel, leftover, container):
+                    raise Refused(elsewhere_text(leftover, container))
         except KernelError as error:
             raise Refused(str(error)) from error
 
@@ -68,7 +68,7 @@ class LinuxDataplane(Dataplane):
                 interpreter = Interpreter(kernel, self._clock, self._log, deadline)
                 try:
                     interpreter.run(plan)
-                    made = kernel.netlink(POD).link(attachment.ifname)
+                    made = kernel.netlink(CONTAINER).link(attachment.ifname)
                     if made is None:
                         raise LinkMissing
                 except Stranded:  # whatever would be deleted now would be the container's
@@ -105,7 +105,7 @@ class LinuxDataplane(Dataplane):
             raise Refused(f"failed to enter netns: {error}") from error
         with kernel:
             try:
-                delete_named(kernel.netlink(POD), ifname)
+                delete_named(kernel.netlink(CONTAINER), ifname)
             except KernelError as error:
                 text = f"failed to clean up workload's pod interface inside netns: {error}"
                 raise Refused(text) from error
@@ -114,7 +114,7 @@ class LinuxDataplane(Dataplane):
         self._check_time(deadline, netns)
         try:
             with Kernel(netns, self._load_netlink) as kernel:
-                seen = _see(kernel.netlink(POD if netns else HOST), name)
+                seen = _see(kernel.netlink(CONTAINER if netns else HOST), name)
                 return seen if netns or seen.link is None else seen.replace(proxies=_proxies(kernel, name))
         except KernelError as error:
             raise Refused(str(error)) from error

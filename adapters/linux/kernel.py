@@ -1,8 +1,8 @@
-"""The two sides of one container, host and pod, as a place where things can be looked up and done; and what the steps
-of one plan share while they are done there.
+"""The two sides of one container, the host's and its own, as a place where things can be looked up and done; and what
+the steps of one plan share while they are done there.
 
-One netlink socket per side is opened when first needed; the pod's is opened inside its namespace and then used from
-outside. Sysctls of the pod are written from inside, because /proc/sys shows what belongs to the calling thread.
+One netlink socket per side is opened when first needed. The container's is opened inside its namespace and then used
+from outside. Its sysctls are written from inside, because /proc/sys shows what belongs to the calling thread.
 
 Invariant: `close` leaves no descriptor behind; between verbs the thread is in its own namespace.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Kernel:
-    """`netns` is the pod's path, or "" where only the host side is wanted. A context manager."""
+    """`netns` is the container's path, or "" where only the host side is wanted. A context manager."""
 
     def __init__(self, netns: str, load_netlink: NetlinkLoader) -> None:
         self._load_netlink = load_netlink
@@ -41,7 +41,7 @@ class Kernel:
 
     @property
     def pod_namespace(self) -> int:
-        """The open descriptor of the pod's namespace."""
+        """The open descriptor of the container's namespace."""
         return self._pod
 
     def netlink(self, side: str) -> Netlink:

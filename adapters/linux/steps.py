@@ -12,8 +12,8 @@ from adapters.linux.netlink.seam import KernelError, PairRequest, Unanswered, un
 from domain.ipam.address import V6, Address, Cidr
 from domain.linux.mac import link_local
 from domain.linux.steps import (
+    CONTAINER,
     HOST,
-    POD,
     AddAddress,
     AddRoute,
     AwaitLinkLocal,
@@ -91,7 +91,7 @@ class Steps:
             PairRequest(
                 kind=kind,
                 name=action.host.name,
-                peer_name=action.pod.name,
+                peer_name=action.container.name,
                 peer_namespace=self._run.kernel.pod_namespace,
                 mtu=action.mtu,
                 queues=action.queues,
@@ -212,18 +212,18 @@ class Steps:
 
 
 def other_end_is(kernel: Kernel, found: Link, other_end: Device) -> bool:
-    """Whether a host device's other end is that device in the pod's namespace.
+    """Whether a host device's other end is that device in the container's namespace.
 
     Indexes alone do not say so, since namespaces count from the same start.
     """
     if found.peer_namespace is None or found.peer_namespace != kernel.netlink(HOST).namespace_id(kernel.pod_namespace):
         return False
-    there = kernel.netlink(POD).link(other_end.name)
+    there = kernel.netlink(CONTAINER).link(other_end.name)
     return there is not None and there.index == found.peer_index
 
 
 def lives_elsewhere(kernel: Kernel, found: Link, other_end: Device) -> bool:
-    """Whether a host device has its other end in a namespace, but not as that device of the pod's."""
+    """Whether a host device has its other end in a namespace, but not as that device of the container's."""
     return found.peer_namespace is not None and not other_end_is(kernel, found, other_end)
 
 

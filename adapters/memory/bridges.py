@@ -25,7 +25,7 @@ from domain.linux.bridge_steps import (
     SetAlias,
 )
 from domain.linux.link import Link, Route
-from domain.linux.steps import HOST, POD, Device, KeepLearnedRoutes, SetUp, WriteSysctl
+from domain.linux.steps import CONTAINER, HOST, Device, KeepLearnedRoutes, SetUp, WriteSysctl
 from ports.bridge import Bridges, NamespaceGone, Sides
 from ports.errors import Expired, Refused
 
@@ -43,7 +43,7 @@ _FIRST_RANDOM_NAME = 0x1000_0000
 _MAIN = 254
 
 
-class _Failed(Exception):
+class _BridgeStepFailed(Exception):
     """What the kernel would say."""
 
 
@@ -90,7 +90,7 @@ class MemoryBridges(Bridges):
 class MemorySides(Sides):
     def __init__(self, machine: MemoryBridges, netns: str) -> None:
         self._machine, self._network = machine, machine.network
-        self._places = {HOST: HOST_NAMESPACE, POD: netns}
+        self._places = {HOST: HOST_NAMESPACE, CONTAINER: netns}
         self._named: list[Device] = []
         self._verbs: dict[type, Callable[[Any], object]] = {
             SetUp: lambda action: self._find(action.device).set_up(),
@@ -116,7 +116,7 @@ class MemorySides(Sides):
         if isinstance(told, BaseException):
             raise told
         if told is not None:
-            raise _Failed(told)
+            raise _BridgeStepFailed(told)
 
     def apply(self, plan: tuple[Step, ...]) -> tuple[Device, ...]:
         self._named = []
@@ -124,7 +124,7 @@ class MemorySides(Sides):
             try:
                 self._fail_as_told(type(step.action))
                 self._verbs[type(step.action)](step.action)
-            except _Failed as error:
+            except _BridgeStepFailed as error:
                 if step.fatal:
                     raise Refused(f"{step.failure}{error}") from error
                 self._machine.log.warning(f"{step.failure}{error}")
@@ -145,7 +145,7 @@ class MemorySides(Sides):
 
     def routes(self, version: int) -> tuple[Route, ...]:
         """Those to the subnets of addresses, too, which the kernel makes by itself."""
-        inside = self._network.namespaces[self._places[POD]].values()
+        inside = self._network.namespaces[self._places[CONTAINER]].values()
         connected = [
             Route(link.index, cidr.network, table=_MAIN, scope=253) for link in inside for cidr in link.addresses
         ]
@@ -159,7 +159,7 @@ class MemorySides(Sides):
     def remove(self, device: Device) -> None:
         try:
             self._fail_as_told("remove")
-        except _Failed as error:
+        except _BridgeStepFailed as error:
             raise Refused(f'failed to delete "{device.name}": {error}') from error
         found = self._network.link(self._places[device.side], device.name)
         if found is not None:
@@ -171,7 +171,7 @@ class MemorySides(Sides):
     def _find(self, device: Device) -> MemoryLink:
         found = self._network.link(self._places[device.side], device.name)
         if found is None:
-            raise _Failed("Link not found")
+            raise _BridgeStepFailed("Link not found")
         return found
 
     def _write_sysctl(self, action: WriteSysctl | EnsureSysctl) -> None:
@@ -184,7 +184,7 @@ class MemorySides(Sides):
             bridge.mtu = action.mtu or bridge.mtu
             bridge.filters_vlans = action.filters_vlans
         if bridge.kind != "bridge":
-            raise _Failed(f'"{action.name}" already exists but is not a bridge')
+            raise _BridgeStepFailed(f'"{action.name}" already exists but is not a bridge')
         bridge.promiscuous = bridge.promiscuous or action.promiscuous
 
     def _make_pair(self, action: MakePair) -> None:
@@ -192,7 +192,7 @@ class MemorySides(Sides):
         if not name or self._network.link(HOST_NAMESPACE, name) is not None:
             self._machine.named += 1
             name = f"veth{_FIRST_RANDOM_NAME + self._machine.named:08x}"
-        inside = self._network.add_pair((self._places[POD], action.device.name), (HOST_NAMESPACE, name))
+        inside = self._network.add_pair((self._places[CONTAINER], action.device.name), (HOST_NAMESPACE, name))
         inside.mac = action.mac or inside.mac
         for end in (inside, self._find(Device(HOST, name))):
             end.mtu = action.mtu or end.mtu
@@ -223,7 +223,7 @@ class MemorySides(Sides):
 
     def _assign(self, link: MemoryLink, address: Cidr) -> None:
         if address in link.addresses:
-            raise _Failed("file exists")
+            raise _BridgeStepFailed("file exists")
         link.addresses.append(address)
 
     def _ensure_address(self, action: EnsureAddress) -> None:
@@ -235,7 +235,7 @@ class MemorySides(Sides):
             if not in_the_way(other, wanted):
                 continue
             if not action.force:
-                raise _Failed(f'"{link.name}" already has an IP address different from {wanted}')
+                raise _BridgeStepFailed(f'"{link.name}" already has an IP address different from {wanted}')
             link.addresses.remove(other)
         link.addresses.append(wanted)
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from adapters.memory.network import HOST_NAMESPACE, MemoryLink, MemoryNetwork
 from domain.linux.steps import (
+    CONTAINER,
     HOST,
-    POD,
     AddAddress,
     AddRoute,
     AwaitLinkLocal,
@@ -97,7 +97,7 @@ class MemoryDataplane(Dataplane):
             raise
         self.connected.append(attachment)
         addresses = tuple([cidr.address.host_cidr for cidr in attachment.addresses])
-        return Connected(attachment.host_name, run.find(Device(POD, attachment.ifname)).mac, addresses)
+        return Connected(attachment.host_name, run.find(Device(CONTAINER, attachment.ifname)).mac, addresses)
 
     def _apply(self, run: _Run, step: Step) -> None:
         try:
@@ -151,7 +151,7 @@ class _Run:
 
     def __init__(self, network: MemoryNetwork, netns: str, unknown_kinds: set[str]) -> None:
         self._network = network
-        self._places = {HOST: HOST_NAMESPACE, POD: netns}
+        self._places = {HOST: HOST_NAMESPACE, CONTAINER: netns}
         self._unknown_kinds = unknown_kinds
         self._made: MemoryLink | None = None
         self.verbs: dict[type, Callable[[Any], object]] = {
@@ -184,7 +184,7 @@ class _Run:
         found = self._network.link(HOST_NAMESPACE, action.device.name)
         if found is None:
             return
-        if not action.force and _lives_elsewhere(found, self._places[POD], action.other_end.name):
+        if not action.force and _lives_elsewhere(found, self._places[CONTAINER], action.other_end.name):
             raise _Failed(_in_use(found, action.other_end.name))
         self._network.delete(found)
 
@@ -192,12 +192,12 @@ class _Run:
         kind = action.kind if action.kind not in self._unknown_kinds else action.fallback
         if not kind:
             raise _Failed("operation not supported")
-        ends = [(self._places[device.side], device.name) for device in (action.host, action.pod)]
+        ends = [(self._places[device.side], device.name) for device in (action.host, action.container)]
         if any(self._network.link(*end) is not None for end in ends):
             raise _Failed("file exists")
         self._made = self._network.add_pair(ends[0], ends[1], kind)
         self._made.mac = action.mac
-        for end in (self._made, self.find(action.pod)):
+        for end in (self._made, self.find(action.container)):
             end.mtu = action.mtu or end.mtu
             end.queues = action.queues
         if action.tx_queue_length is not None and kind == "veth":
@@ -248,7 +248,7 @@ class _Run:
 
 
 def _lives_elsewhere(link: MemoryLink, netns: str, other_name: str) -> bool:
-    """Whether its other end is in a namespace, but not as that device of the pod's."""
+    """Whether its other end is in a namespace, but not as that device of the container's."""
     peer = link.peer
     return peer is not None and peer.namespace != link.namespace and (peer.namespace, peer.name) != (netns, other_name)
 

@@ -25,7 +25,7 @@ from domain.linux.bridge_steps import (
     PinMac,
     SetAlias,
 )
-from domain.linux.steps import HOST, POD, Device, KeepLearnedRoutes, SetUp, Step, WriteSysctl
+from domain.linux.steps import CONTAINER, HOST, Device, KeepLearnedRoutes, SetUp, Step, WriteSysctl
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def bridge_plan(conf: BridgeConf) -> tuple[Step, ...]:
     )
 
 
-def pair_plan(conf: BridgeConf, pod: Device, wanted: str, mac: str) -> tuple[Step, ...]:
-    return (Step(MakePair(pod, wanted, conf.mtu, mac), "failed to make veth pair: "),)
+def pair_plan(conf: BridgeConf, container: Device, wanted: str, mac: str) -> tuple[Step, ...]:
+    return (Step(MakePair(container, wanted, conf.mtu, mac), "failed to make veth pair: "),)
 
 
 def port_plan(conf: BridgeConf, host: Device, alias: str) -> tuple[Step, ...]:
@@ -71,58 +71,58 @@ def port_plan(conf: BridgeConf, host: Device, alias: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def container_plan(conf: BridgeConf, pod: Device, result: Result) -> tuple[Step, ...]:
+def container_plan(conf: BridgeConf, container: Device, result: Result) -> tuple[Step, ...]:
     """Addresses and routes, in the order that the kernel needs."""
     versions = {ip.address.version for ip in result.ips}
     return (
         *_loopback(conf),
-        *_detection(conf, pod),
-        *(_enable_v6(pod) if V6 in versions else ()),
+        *_detection(conf, container),
+        *(_enable_v6(container) if V6 in versions else ()),
         *[
             Step(
-                AssignAddress(pod, ip.address, settled=not conf.dad),
-                f'failed to add IP addr {ip.address} to "{pod.name}": ',
+                AssignAddress(container, ip.address, settled=not conf.dad),
+                f'failed to add IP addr {ip.address} to "{container.name}": ',
             )
             for ip in result.ips
         ],
-        Step(SetUp(pod), f'failed to set "{pod.name}" UP: '),
-        *(_settle(pod) if first_gateway(result, V6) is not None else ()),
-        *_routes(pod, result),
+        Step(SetUp(container), f'failed to set "{container.name}" UP: '),
+        *(_settle(container) if first_gateway(result, V6) is not None else ()),
+        *_routes(container, result),
     )
 
 
 def _loopback(conf: BridgeConf) -> Iterator[Step]:
     if conf.loopback_up:
-        yield Step(SetUp(Device(POD, _LOOPBACK)), "failed to set lo up: ")
+        yield Step(SetUp(Device(CONTAINER, _LOOPBACK)), "failed to set lo up: ")
 
 
-def _detection(conf: BridgeConf, pod: Device) -> Iterator[Step]:
+def _detection(conf: BridgeConf, container: Device) -> Iterator[Step]:
     settings = [("ipv6", "accept_dad", "0")]
     if conf.dad:
         settings = [("ipv6", "enhanced_dad", "1"), ("ipv6", "accept_dad", "1")]
     for family, setting, value in (*settings, ("ipv4", "arp_notify", "1")):
-        action = WriteSysctl(POD, f"net/{family}/conf/{pod.name}/{setting}", value)
-        yield Step(action, f"failed to set {setting} of {pod.name}: ", fatal=False)
+        action = WriteSysctl(CONTAINER, f"net/{family}/conf/{container.name}/{setting}", value)
+        yield Step(action, f"failed to set {setting} of {container.name}: ", fatal=False)
 
 
-def _enable_v6(pod: Device) -> Iterator[Step]:
-    for name in (_LOOPBACK, pod.name):
-        action = EnsureSysctl(POD, f"net/ipv6/conf/{name}/disable_ipv6", "0")
+def _enable_v6(container: Device) -> Iterator[Step]:
+    for name in (_LOOPBACK, container.name):
+        action = EnsureSysctl(CONTAINER, f"net/ipv6/conf/{name}/disable_ipv6", "0")
         yield Step(action, f'failed to enable IPv6 for interface "{name}": ', fatal=False)
-    action = EnsureSysctl(POD, f"net/ipv6/conf/{pod.name}/keep_addr_on_down", "1")
-    yield Step(action, f'failed to enable keep_addr_on_down for interface "{pod.name}": ')
+    action = EnsureSysctl(CONTAINER, f"net/ipv6/conf/{container.name}/keep_addr_on_down", "1")
+    yield Step(action, f'failed to enable keep_addr_on_down for interface "{container.name}": ')
 
 
-def _settle(pod: Device) -> Iterator[Step]:
-    action = AwaitSettled(pod, limit=_LONGEST_SETTLING, pause=0.01)
-    yield Step(action, f'failed to settle addresses for "{pod.name}": ')
+def _settle(container: Device) -> Iterator[Step]:
+    action = AwaitSettled(container, limit=_LONGEST_SETTLING, pause=0.01)
+    yield Step(action, f'failed to settle addresses for "{container.name}": ')
 
 
-def _routes(pod: Device, result: Result) -> Iterator[Step]:
+def _routes(container: Device, result: Result) -> Iterator[Step]:
     for route in result.routes:
         gateway = route.gateway if route.gateway is not None else first_gateway(result, route.dst.version)
         action = AppendRoute(
-            device=pod,
+            device=container,
             destination=route.dst.network,
             gateway=gateway,
             priority=route.priority,
@@ -131,7 +131,7 @@ def _routes(pod: Device, result: Result) -> Iterator[Step]:
             mtu=route.mtu,
             advmss=route.advmss,
         )
-        yield Step(action, f"failed to add route '{route.dst} via {gateway} dev {pod.name}': ")
+        yield Step(action, f"failed to add route '{route.dst} via {gateway} dev {container.name}': ")
 
 
 def gateway_device(conf: BridgeConf) -> Device:
@@ -162,10 +162,10 @@ def gateway_plan(conf: BridgeConf, result: Result) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def layer_2_plan(conf: BridgeConf, pod: Device) -> tuple[Step, ...]:
+def layer_2_plan(conf: BridgeConf, container: Device) -> tuple[Step, ...]:
     if conf.disable_container_interface:
         return ()
-    return (*_loopback(conf), Step(SetUp(pod), f'failed to set "{pod.name}" up: '))
+    return (*_loopback(conf), Step(SetUp(container), f'failed to set "{container.name}" up: '))
 
 
 def port_check_plan(conf: BridgeConf, host: Device) -> tuple[Step, ...]:

@@ -16,12 +16,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-HOST, POD = "host", "pod"
+HOST, CONTAINER = "host", "container"
 SCOPE_LINK, SCOPE_UNIVERSE = "link", "universe"
 
 
 class Device(Value):
-    """A network device by name. `side` is HOST or POD."""
+    """A network device by name. `side` is HOST or CONTAINER."""
 
     side: str
     name: str
@@ -46,7 +46,7 @@ class CreatePair(Value):
     """
 
     host: Device
-    pod: Device
+    container: Device
     kind: str
     fallback: str
     mtu: int

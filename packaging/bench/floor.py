@@ -18,8 +18,8 @@ from process import Call
 
 from domain.ipam.address import Address, Cidr
 from domain.linux.steps import (
+    CONTAINER,
     HOST,
-    POD,
     AddAddress,
     AddRoute,
     CreatePair,
@@ -58,7 +58,17 @@ class Floor:
         batches, writes = _translate(plan, netns)
         files = {side: self._batch(f"{side}{number}", lines) for side, lines in batches.items()}
         gone = self._batch(f"gone{number}", ["link del eth0"])
-        add = [*self._words, "batch", files[HOST], *writes[HOST], "enter", netns, "batch", files[POD], *writes[POD]]
+        add = [
+            *self._words,
+            "batch",
+            files[HOST],
+            *writes[HOST],
+            "enter",
+            netns,
+            "batch",
+            files[CONTAINER],
+            *writes[CONTAINER],
+        ]
         return {"ADD": Call(add, {}), "DEL": Call([*self._words, "enter", netns, "batch", gone], {})}
 
     def _batch(self, name: str, lines: list[str]) -> str:
@@ -69,8 +79,8 @@ class Floor:
 
 def _translate(plan: tuple[Step, ...], netns: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Lines for `ip -batch`, and settings to write, by side."""
-    batches: dict[str, list[str]] = {HOST: [], POD: []}
-    writes: dict[str, list[str]] = {HOST: [], POD: []}
+    batches: dict[str, list[str]] = {HOST: [], CONTAINER: []}
+    writes: dict[str, list[str]] = {HOST: [], CONTAINER: []}
     for step in plan:
         action = step.action
         if isinstance(action, CreatePair):
@@ -91,7 +101,7 @@ def _translate(plan: tuple[Step, ...], netns: str) -> tuple[dict[str, list[str]]
 
 def _pair(action: CreatePair, netns: str) -> str:
     host = f"{action.host.name} address {action.mac} txqueuelen {action.tx_queue_length}"
-    return f"link add {host} type {action.kind} peer name {action.pod.name} netns {Path(netns).name}"
+    return f"link add {host} type {action.kind} peer name {action.container.name} netns {Path(netns).name}"
 
 
 def state(netns: str) -> dict[str, Any]:
@@ -108,7 +118,7 @@ def state(netns: str) -> dict[str, Any]:
             command = [*words, "cat", f"/proc/sys/{step.action.path}"]
             setting = step.action.path.replace(name, "HOST")
             found[setting] = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    for side, link in ((HOST, host), (POD, pod)):
+    for side, link in ((HOST, host), (CONTAINER, pod)):
         found |= {f"{side} {what}": link.get(what) for what in ("mtu", "txqlen", "qdisc")}
         found[f"{side} is up"] = "UP" in link["flags"]  # whether there is a carrier comes later
     found["mac"] = host["address"]

@@ -21,7 +21,7 @@ from domain.bridge.plan import (
 from domain.cni.result import Result, ResultIp, ResultRoute
 from domain.ipam.address import Address, Cidr
 from domain.linux.bridge_steps import EnsureAddress
-from domain.linux.steps import HOST, POD, Device, Step
+from domain.linux.steps import CONTAINER, HOST, Device, Step
 from ports.bridge import NamespaceGone
 from ports.clock import Deadline
 from ports.errors import Expired, Refused
@@ -179,7 +179,7 @@ def conf(**members):
 class BridgesContract:
     """`bridges`: the host's side; `netns`: the path of a namespace; `bridge`: a name that no device has yet."""
 
-    pod = Device(POD, "eth0")
+    pod = Device(CONTAINER, "eth0")
     answer = Result(
         ips=(ResultIp(V4, 2, Address.parse("10.44.0.1")), ResultIp(V6, 2, Address.parse("fd44::1"))),
         routes=(
@@ -287,8 +287,8 @@ class BridgesContract:
 
     def test_what_nobody_can_delete_is_not_ours(self, bridges, netns: str, bridge: str, near) -> None:
         with bridges.enter(netns, near) as sides:
-            sides.remove(Device(POD, "lo"))
-            assert sides.link(Device(POD, "lo")) is not None
+            sides.remove(Device(CONTAINER, "lo"))
+            assert sides.link(Device(CONTAINER, "lo")) is not None
 
     def test_layer_2(self, bridges, netns: str, bridge: str, near) -> None:
         with bridges.enter(netns, near) as sides:

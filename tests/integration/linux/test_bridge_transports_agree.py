@@ -11,7 +11,7 @@ from adapters.linux.netlink.seam import KernelError, PairRequest, unsupported
 from adapters.linux.netlink.transports import load_lean_bridge, load_pyroute2_bridge
 from domain.ipam.address import Address, Cidr
 from domain.linux.link import PortVlan, Route
-from domain.linux.steps import POD
+from domain.linux.steps import CONTAINER
 from worlds.linux_world import LinuxWorld
 
 TRANSPORTS = {"lean": load_lean_bridge, "library": load_pyroute2_bridge}
@@ -111,8 +111,8 @@ def test_the_kernel_looks_the_same_after_one_of_each_verb(world):
     for transport, load in TRANSPORTS.items():
         netns, other = _quick_namespace(world), world.make_namespace()
         with Kernel(netns, load) as kernel, open(other) as elsewhere:
-            _plan(kernel.netlink(POD), elsewhere.fileno())
-            _wait_for_carrier(world, other, kernel.netlink(POD))
+            _plan(kernel.netlink(CONTAINER), elsewhere.fileno())
+            _wait_for_carrier(world, other, kernel.netlink(CONTAINER))
             seen[transport] = _kernel(world, netns)
     for part, shown in seen["library"].items():
         assert seen["lean"][part] == shown, part
@@ -126,7 +126,7 @@ def test_a_port_is_a_member_of_the_same_vlans(world):
     for transport, load in TRANSPORTS.items():
         netns = world.make_namespace()
         with Kernel(netns, load) as kernel, open(world.make_namespace()) as elsewhere:
-            netlink = kernel.netlink(POD)
+            netlink = kernel.netlink(CONTAINER)
             try:
                 netlink.create_bridge("br1", 0, filters_vlans=True)
             except KernelError as error:
@@ -162,7 +162,7 @@ def elsewhere(other):
 @pytest.fixture
 def both(netns):
     with Kernel(netns, load_lean_bridge) as lean, Kernel(netns, load_pyroute2_bridge) as library:
-        yield lean.netlink(POD), library.netlink(POD)
+        yield lean.netlink(CONTAINER), library.netlink(CONTAINER)
 
 
 def test_what_there_is_reads_the_same(world, other, both, elsewhere):

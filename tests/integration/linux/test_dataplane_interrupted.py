@@ -15,7 +15,7 @@ from adapters.linux.netlink.seam import Unanswered
 from adapters.linux.netlink.transports import load_lean_bridge, load_pyroute2_bridge
 from contracts.dataplane import HOST, V4, V6
 from domain.linux.bridge_steps import MakePair
-from domain.linux.steps import POD, Device, Step
+from domain.linux.steps import CONTAINER, Device, Step
 from ports.errors import Refused
 from worlds.linux_world import TRANSPORTS, LinuxWorld
 
@@ -133,7 +133,7 @@ def test_a_bridges_pair_whose_making_was_answered_by_nobody_goes(world, transpor
     sides = bridges.enter(netns, world.soon())
     try:
         with pytest.raises(Refused, match="no buffer space"):
-            sides.apply((Step(MakePair(Device(POD, "eth0"), "", 0, "")),))
+            sides.apply((Step(MakePair(Device(CONTAINER, "eth0"), "", 0, "")),))
     finally:
         sides.close()
     assert world.see(netns, "eth0").link is None  # and with it the other end

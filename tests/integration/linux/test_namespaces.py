@@ -110,7 +110,7 @@ def test_descriptors_are_closed_on_exec(world, transport):
     before = {fd for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")}  # not the listing's
     with Kernel(world.make_namespace(), TRANSPORTS[transport]) as kernel:
         kernel.netlink("host")
-        kernel.netlink("pod")
+        kernel.netlink("container")
         opened = [
             fd for fd in os.listdir("/proc/self/fd") if fd not in before and os.path.exists(f"/proc/self/fd/{fd}")
         ]

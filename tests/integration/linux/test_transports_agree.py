@@ -13,7 +13,7 @@ from adapters.linux.netlink.seam import KernelError, PairRequest
 from adapters.linux.netlink.transports import load_lean, load_pyroute2
 from contracts.dataplane import DEFAULTS, GATEWAY_V6, HOST, V4, V6
 from domain.ipam.address import Address, Cidr
-from domain.linux.steps import POD
+from domain.linux.steps import CONTAINER
 from ports.errors import PortError
 from worlds.linux_world import TRANSPORTS, LinuxWorld
 
@@ -215,7 +215,7 @@ def netns(worlds):
 def both(netns):
     """One of each, for a namespace of our own, where nothing can be broken."""
     with Kernel(netns, load_lean) as lean, Kernel(netns, load_pyroute2) as library:
-        yield {"lean": lean.netlink(POD), "library": library.netlink(POD)}
+        yield {"lean": lean.netlink(CONTAINER), "library": library.netlink(CONTAINER)}
 
 
 def test_what_there_is_reads_the_same(worlds, netns, both):

@@ -313,7 +313,7 @@ def test_no_wait_is_longer_than_the_call(bench: Bench) -> None:
         bench.run(AwaitPort(VETH, (0.4, 0.4, 0.4)), seconds=0.5)
 
 
-PAIR = MakePair(Device("pod", "eth0"), "veth9", 1400, "")
+PAIR = MakePair(Device("container", "eth0"), "veth9", 1400, "")
 
 
 def test_another_name_is_tried_while_only_the_hosts_is_taken(bench: Bench) -> None:

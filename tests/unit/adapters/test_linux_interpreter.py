@@ -32,7 +32,7 @@ from domain.workload.attachment import Attachment
 from domain.workload.plan import HOST_MAC, plan_for
 from ports.errors import Expired, Refused
 
-H, P = Device("host", "cali1"), Device("pod", "eth0")
+H, P = Device("host", "cali1"), Device("container", "eth0")
 V4, V6 = Cidr.parse("10.20.0.128/32"), Cidr.parse("fd20::ae80/128")
 LINK_LOCAL, OTHER_LINK_LOCAL = Cidr.parse("fe80::ecee:eeff:feee:eeee/64"), Cidr.parse("fe80::215:5dff:fe01:203/64")
 AWAIT = AwaitLinkLocal(H, HOST_MAC, limit=0.5, pause=0.05, settle=0.05)
@@ -120,9 +120,9 @@ class ScriptedKernel:
     pod_namespace = 99
 
     def __init__(self) -> None:
-        self.sides = {"host": ScriptedNetlink(), "pod": ScriptedNetlink()}
+        self.sides = {"host": ScriptedNetlink(), "container": ScriptedNetlink()}
         self.sides["host"].put("cali1", 7)
-        self.sides["pod"].put("eth0", 2, "02:00:00:00:00:01")
+        self.sides["container"].put("eth0", 2, "02:00:00:00:00:01")
         self.settings: list[tuple[str, str, str]] = []
         self.setting_fails: dict[str, str] = {}
         self.written_before: dict[str, str] = {}
@@ -142,7 +142,7 @@ class ScriptedKernel:
 class Scene:
     def __init__(self) -> None:
         self.kernel = ScriptedKernel()
-        self.host, self.pod = self.kernel.sides["host"], self.kernel.sides["pod"]
+        self.host, self.pod = self.kernel.sides["host"], self.kernel.sides["container"]
         self.clock, self.log = MemoryClock(), RecordingLog()
         self.interpreter = Interpreter(self.kernel, self.clock, self.log, self.clock.deadline(60.0))
 
@@ -495,4 +495,4 @@ def test_the_whole_plan_runs_and_uses_each_side_for_its_own(scene):
         "universe",
     ) in scene.pod.calls
     assert {route.destination for route in scene.host.known_routes} == {V4, V6}
-    assert ("pod", "net/ipv4/ip_forward", "0") in scene.kernel.settings
+    assert ("container", "net/ipv4/ip_forward", "0") in scene.kernel.settings

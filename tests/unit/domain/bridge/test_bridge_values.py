@@ -48,7 +48,7 @@ from domain.linux.steps import Device, KeepLearnedRoutes, SetUp, WriteSysctl
 V4, V6 = Cidr.parse("10.9.0.5/24"), Cidr.parse("fd09::5/64")
 DEFAULT_V4, DEFAULT_V6 = Cidr.parse("0.0.0.0/0"), Cidr.parse("::/0")
 GATEWAY = Address.parse("10.9.0.1")
-HOST_VETH, POD_ETH = Device("host", "eth0c1"), Device("pod", "eth0")
+HOST_VETH, POD_ETH = Device("host", "eth0c1"), Device("container", "eth0")
 C1 = AttachmentId("c1", "eth0")
 
 
@@ -197,11 +197,11 @@ def test_an_empty_trunk_joins_nothing() -> None:
 def test_p06_duplicate_detection_is_off_before_there_is_an_address() -> None:
     answer = Result(ips=(ResultIp(V4, 2, GATEWAY), ResultIp(V6, 2, Address.parse("fd09::1"))))
     assert actions(container_plan(conf(), POD_ETH, answer)) == [
-        WriteSysctl("pod", "net/ipv6/conf/eth0/accept_dad", "0"),
-        WriteSysctl("pod", "net/ipv4/conf/eth0/arp_notify", "1"),
-        EnsureSysctl("pod", "net/ipv6/conf/lo/disable_ipv6", "0"),
-        EnsureSysctl("pod", "net/ipv6/conf/eth0/disable_ipv6", "0"),
-        EnsureSysctl("pod", "net/ipv6/conf/eth0/keep_addr_on_down", "1"),
+        WriteSysctl("container", "net/ipv6/conf/eth0/accept_dad", "0"),
+        WriteSysctl("container", "net/ipv4/conf/eth0/arp_notify", "1"),
+        EnsureSysctl("container", "net/ipv6/conf/lo/disable_ipv6", "0"),
+        EnsureSysctl("container", "net/ipv6/conf/eth0/disable_ipv6", "0"),
+        EnsureSysctl("container", "net/ipv6/conf/eth0/keep_addr_on_down", "1"),
         AssignAddress(POD_ETH, V4, settled=True),
         AssignAddress(POD_ETH, V6, settled=True),
         SetUp(POD_ETH),
@@ -213,8 +213,8 @@ def test_p06_enabledad_is_honoured() -> None:
     answer = Result(ips=(ResultIp(V6, 2),))
     plan = actions(container_plan(conf(enabledad=True), POD_ETH, answer))
     assert plan[:2] == [
-        WriteSysctl("pod", "net/ipv6/conf/eth0/enhanced_dad", "1"),
-        WriteSysctl("pod", "net/ipv6/conf/eth0/accept_dad", "1"),
+        WriteSysctl("container", "net/ipv6/conf/eth0/enhanced_dad", "1"),
+        WriteSysctl("container", "net/ipv6/conf/eth0/accept_dad", "1"),
     ]
     assert AssignAddress(POD_ETH, V6, settled=False) in plan
     assert not [one for one in plan if isinstance(one, AwaitSettled)]
@@ -267,7 +267,7 @@ def test_no_gateway_no_plan() -> None:
 
 def test_bt_22_layer_2_brings_the_interface_up_unless_that_is_not_wanted() -> None:
     own = read_bridge_conf({"name": "n1"}, own_name=True)
-    assert actions(layer_2_plan(own, POD_ETH)) == [SetUp(Device("pod", "lo")), SetUp(POD_ETH)]
+    assert actions(layer_2_plan(own, POD_ETH)) == [SetUp(Device("container", "lo")), SetUp(POD_ETH)]
     assert actions(layer_2_plan(conf(), POD_ETH)) == [SetUp(POD_ETH)]
     down = read_bridge_conf({"name": "n1", "disableContainerInterface": True}, own_name=False)
     assert layer_2_plan(down, POD_ETH) == port_check_plan(down, HOST_VETH) == ()

@@ -25,7 +25,7 @@ from domain.linux.steps import (
 from domain.workload.attachment import Attachment
 from domain.workload.plan import plan_for
 
-H, P = Device("host", "cali1"), Device("pod", "eth0")
+H, P = Device("host", "cali1"), Device("container", "eth0")
 MAC = "ee:ee:ee:ee:ee:ee"
 V4, V6 = Cidr.parse("10.20.0.128/26"), Cidr.parse("fd20::ae80/122")
 DEFAULTS = (Cidr.parse("0.0.0.0/0"), Cidr.parse("::/0"))
@@ -40,7 +40,7 @@ BEGINNING = (
     Step(FindLink(H), LOOKUP_H),
     Step(HoldMac(H, MAC, 5.0, 0.1), f'timed out waiting for host-side interface "cali1" to accept MAC {MAC}'),
 )
-DAD_OFF = Step(WriteSysctl("pod", "net/ipv6/conf/eth0/accept_dad", "0"), "failed to disable DAD for eth0: ")
+DAD_OFF = Step(WriteSysctl("container", "net/ipv6/conf/eth0/accept_dad", "0"), "failed to disable DAD for eth0: ")
 HOST_V4 = (
     Step(
         WriteSysctl("host", "net/ipv4/conf/cali1/route_localnet", "1"),
@@ -93,7 +93,7 @@ ROUTES_V4 = (
 ROUTES_V6 = (
     *[
         Step(
-            WriteSysctl("pod", f"net/ipv6/conf/{scope}/disable_ipv6", "0"),
+            WriteSysctl("container", f"net/ipv6/conf/{scope}/disable_ipv6", "0"),
             f"failed to set net.ipv6.conf.{scope}.disable_ipv6=0: ",
         )
         for scope in ("all", "default", "lo")
@@ -103,8 +103,8 @@ ROUTES_V6 = (
 )
 ADDRESS_V4 = Step(AddAddress(P, Cidr.parse("10.20.0.128/32")), 'failed to add IP addr to "eth0": ')
 ADDRESS_V6 = Step(AddAddress(P, Cidr.parse("fd20::ae80/128")), 'failed to add IP addr to "eth0": ')
-NO_FORWARDING_V4 = Step(WriteSysctl("pod", "net/ipv4/ip_forward", "0"), FORWARDING)
-NO_FORWARDING_V6 = Step(WriteSysctl("pod", "net/ipv6/conf/all/forwarding", "0"), FORWARDING)
+NO_FORWARDING_V4 = Step(WriteSysctl("container", "net/ipv4/ip_forward", "0"), FORWARDING)
+NO_FORWARDING_V6 = Step(WriteSysctl("container", "net/ipv6/conf/all/forwarding", "0"), FORWARDING)
 FIND_H = Step(FindLink(H), LOOKUP_H)
 HOST_ROUTE_V4 = Step(EnsureRoute(H, Cidr.parse("10.20.0.128/32"), "link"), HOST_ROUTE)
 USABLE = Step(AwaitUsable(P, 0.5, 0.002), fatal=False)
@@ -197,8 +197,8 @@ def test_an_unreadable_mac_makes_no_plan():
 
 def test_forwarding_inside_is_switched_on_when_asked_for():
     plan = plan_for(attachment(V4, V6, allow_ip_forwarding=True))
-    assert Step(WriteSysctl("pod", "net/ipv4/ip_forward", "1"), FORWARDING) in plan
-    assert Step(WriteSysctl("pod", "net/ipv6/conf/all/forwarding", "1"), FORWARDING) in plan
+    assert Step(WriteSysctl("container", "net/ipv4/ip_forward", "1"), FORWARDING) in plan
+    assert Step(WriteSysctl("container", "net/ipv6/conf/all/forwarding", "1"), FORWARDING) in plan
 
 
 def test_host_routes_can_be_left_out():
