@@ -68,8 +68,12 @@ def go_string(instant: int) -> str:
     return f"{date} {time}{fraction} +0000 UTC"
 
 
+class BadMoment(ValueError):
+    """A text that is no point in time as it is written there."""
+
+
 def parse_rfc3339(text: str) -> int:
-    """The instant of an RFC 3339 text, any offset, any number of fraction digits. ValueError if it is not one.
+    """The instant of an RFC 3339 text, any offset, any number of fraction digits. BadMoment if it is not one.
 
     As with Go the moment has to exist: no 30 February, no 24:00, no leap second.
     """
@@ -88,7 +92,7 @@ def parse_rfc3339(text: str) -> int:
         and int(offset[4:]) <= 60
     )
     if not well_formed:
-        raise ValueError(f"not an RFC 3339 time: {text!r}")
+        raise BadMoment(f"not an RFC 3339 time: {text!r}")
     days = _day_number(int(moment[:4]), int(moment[5:7]), int(moment[8:10]))
     second = int(moment[11:13]) * 3600 + int(moment[14:16]) * 60 + int(moment[17:])
     ahead = int(offset[1:3]) * 3600 + int(offset[4:]) * 60
@@ -97,9 +101,9 @@ def parse_rfc3339(text: str) -> int:
 
 
 def parse_go_string(text: str) -> int:
-    """The instant that `go_string` wrote, which is UTC. ValueError for anything else."""
+    """The instant that `go_string` wrote, which is UTC. BadMoment for anything else."""
     date, _, rest = text.partition(" ")
     clock, space, zone = rest.partition(" ")
     if not space or zone != "+0000 UTC":
-        raise ValueError(f"not the time of an allocation: {text!r}")
+        raise BadMoment(f"not the time of an allocation: {text!r}")
     return parse_rfc3339(f"{date}T{clock}Z")

@@ -43,7 +43,7 @@ def apply_resource(
     datastore: Datastore, key: Key[R], record: R, replaces: Revision | None, deadline: Deadline
 ) -> Stored[R]:
     """Create the record or replace what is there; if `replaces` is given, only at that revision, else `Conflict`."""
-    for _ in range(MAX_TRIES):
+    for _ in range(MAX_TRIES):  # not `until_won`: who gives `replaces` is told of the conflict and not tried again
         stored = datastore.get(key, deadline)
         if replaces is not None and (stored is None or stored.revision != replaces):
             raise Conflict(key)

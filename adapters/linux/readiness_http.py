@@ -29,6 +29,10 @@ _LONGEST_HEADER = 1 << 16
 _LOOK_EVERY = 0.05
 
 
+class _NotHttp(ValueError):
+    """Something else was asked for, or has answered."""
+
+
 class HttpReadiness(Readiness):
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -70,7 +74,7 @@ class HttpReadiness(Readiness):
     def _get(self, target: GateUrl, deadline: Deadline) -> tuple[int, str]:
         """Status and Location of one answer."""
         if not target.fetchable:
-            raise ValueError(f"unsupported protocol scheme {target.scheme!r}")
+            raise _NotHttp(f"unsupported protocol scheme {target.scheme!r}")
         connection = self._connect(target, deadline)
         try:
             connection.settimeout(self._left(deadline))
@@ -178,11 +182,11 @@ def _cut_off() -> bytes:
 
 
 def _answer(received: bytearray) -> tuple[int, str] | None:
-    """Status and Location, once the header is complete; interim answers (1xx) are taken off. ValueError: not HTTP."""
+    """Status and Location, once the header is complete; interim answers (1xx) are taken off. _NotHttp: it is none."""
     while True:
         text = bytes(received).replace(b"\r\n", b"\n")
         if not text.startswith(b"HTTP/"[: len(text)]) or len(text) > _LONGEST_HEADER:
-            raise ValueError("malformed HTTP response")
+            raise _NotHttp("malformed HTTP response")
         header, blank, rest = text.partition(b"\n\n")
         if not blank:
             return None

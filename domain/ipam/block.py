@@ -65,6 +65,10 @@ class HostReservedAttr(Value):
     note: str = ""
 
 
+class NotInBlock(ValueError):
+    """An address outside of the block that was asked about it."""
+
+
 class Block(Value):
     """`affinity` is `host:<node>`, `virtual:<name>` or None. `claimed_at` is RFC 3339 or None.
 
@@ -85,9 +89,9 @@ class Block(Value):
     unknown: tuple[tuple[str, str], ...] = ()
 
     def ordinal(self, address: Address) -> int:
-        """ValueError `IP <a> not in block <cidr>` outside."""
+        """NotInBlock `IP <a> not in block <cidr>` outside."""
         if address not in self.cidr:
-            raise ValueError(f"IP {address} not in block {self.cidr}")
+            raise NotInBlock(f"IP {address} not in block {self.cidr}")
         return address.number - self.cidr.first
 
     def holder(self, ordinal: int) -> Attribute | None:

@@ -11,17 +11,21 @@ _HEX = frozenset("0123456789abcdefABCDEF")
 _OCTETS = (6, 8, 20)  # Ethernet, EUI-64, InfiniBand
 
 
+class BadMac(ValueError):
+    """A text that is no MAC address. `str()` is Go's text."""
+
+
 def parse_mac(text: str) -> str:
     """Octets joined by `:` or `-`, or pairs of octets joined by `.`.
 
-    ValueError `address <text>: invalid MAC address`, Go's wording, for anything else.
+    BadMac `address <text>: invalid MAC address`, Go's wording, for anything else.
     """
     separator, width = (text[2:3], 2) if text[2:3] in {":", "-"} else (".", 4)
     parts = text.split(separator)
     digits = "".join(parts).lower()
     even = all(len(part) == width and _HEX.issuperset(part) for part in parts)
     if not even or len(digits) // 2 not in _OCTETS:
-        raise ValueError(f"address {text}: invalid MAC address" if text else "invalid MAC address")
+        raise BadMac(f"address {text}: invalid MAC address" if text else "invalid MAC address")
     return ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))
 
 

@@ -11,7 +11,7 @@ host end stays down until duplicate address detection is off, and addresses come
 from __future__ import annotations
 
 from domain.ipam.address import V4, V6, Address, Cidr
-from domain.linux.mac import parse_mac
+from domain.linux.mac import BadMac, parse_mac
 from domain.linux.steps import (
     CONTAINER,
     HOST,
@@ -47,7 +47,7 @@ _HWADDR = "cni.projectcalico.org/hwAddr"
 
 
 def plan_for(attachment: Attachment) -> tuple[Step, ...]:
-    """All steps, in order. ValueError, with the text for the user, for a MAC that cannot be read."""
+    """All steps, in order. BadMac, with the text for the user, for a MAC that cannot be read."""
     host, container = Device(HOST, attachment.host_name), Device(CONTAINER, attachment.ifname)
     versions = {cidr.version for cidr in attachment.addresses}
     return (
@@ -129,8 +129,8 @@ def _prepare_container(attachment: Attachment, container: Device) -> Iterator[St
         return
     try:
         mac = parse_mac(attachment.mac)
-    except ValueError as error:
-        raise ValueError(f"failed to parse MAC address {attachment.mac} provided via {_HWADDR}: {error}") from None
+    except BadMac as error:
+        raise BadMac(f"failed to parse MAC address {attachment.mac} provided via {_HWADDR}: {error}") from None
     text = f"failed to set container-side interface MAC to {attachment.mac} as requested via {_HWADDR}: "
     yield Step(SetMac(container, mac), text)
 

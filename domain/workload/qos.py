@@ -109,14 +109,18 @@ def _dscp(raw: str, warnings: list[str]) -> int | str | None:
     return None
 
 
+class BadQuantity(ValueError):
+    """A text that Kubernetes takes for no quantity."""
+
+
 def parse_quantity(text: str) -> int:
-    """The whole number at or above a quantity. ValueError for what is none, and for absurdly long ones."""
+    """The whole number at or above a quantity. BadQuantity for what is none, and for absurdly long ones."""
     unsigned = text[1:] if text[:1] in {"+", "-"} else text
     number = unsigned[: len(unsigned) - len(unsigned.lstrip(_DIGITS + "."))]
     whole, _, fraction = number.partition(".")
     scale = _scale(unsigned[len(number) :])
     if scale is None or "." in fraction or not 0 < len(whole + fraction) <= _LONGEST:
-        raise ValueError(f"no Kubernetes quantity: {text}")
+        raise BadQuantity(f"no Kubernetes quantity: {text}")
     tens = scale[0] - len(fraction)
     count: int = int(whole + fraction) * 10 ** max(tens, 0) << scale[1]
     if text.startswith("-"):

@@ -96,7 +96,7 @@ class BlockSupply:
 
     def _behind(self, affinity: Stored[Affinity]) -> Stored[Block] | None:
         """The block an affinity of ours leads to, or None when it does not lead to one of ours."""
-        for _ in range(MAX_TRIES):
+        for _ in range(MAX_TRIES):  # not `until_won`: where this block stays contended another of ours may serve
             try:
                 return block_behind(self._work, affinity, self._block_at(cidr_of(affinity)), self._host_reserved)
             except ClaimOvertaken:

@@ -53,7 +53,7 @@ def promote_owner(work: Work, handle: str, target: OwnerPod) -> None:
 
 def _promote(work: Work, address: Address, handle: str, target: OwnerPod) -> None:
     last: StaleRequest | None = None
-    for _ in range(TRIES):
+    for _ in range(TRIES):  # not `until_won`: whoever asked is told what the last one found, as by the original
         holder = holder_of_address(work, address)
         source, coming = holder.secondary, holder.alternate
         if target.owns(source):

@@ -81,7 +81,7 @@ class _PodRemoval(RecordRemoval):
             self._delete_damaged()
             return
         stored = self._stored
-        for _ in range(MAX_TRIES):
+        for _ in range(MAX_TRIES):  # not `until_won`: as often as the original tries, and ended in its words
             if self._keep or stored is None or not self._is_ours(stored.record):
                 return
             try:

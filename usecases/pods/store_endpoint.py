@@ -52,7 +52,7 @@ def store_pod_endpoint(
 
     undo.register("store WorkloadEndpoint", restore)
     stored = existing
-    for _ in range(MAX_WRITES - 1):
+    for _ in range(MAX_WRITES - 1):  # not `until_won`: as often as the original tries; the last write's error counts
         try:
             return _write_once(datastore, key, endpoint, stored, deadline)
         except (Conflict, AlreadyExists, Missing) as error:

@@ -157,19 +157,23 @@ def _refusal(finished: Finished) -> Refused:
         )
 
 
+class _NoCniError(ValueError):
+    """What a plugin has printed is no error object of CNI. `str()` is Go's text."""
+
+
 def _told(stdout: str) -> Refused:
-    """A CNI error object. ValueError for anything else."""
+    """A CNI error object. ValueError (`_NoCniError`, or of the JSON) for anything else."""
     told = parse(stdout)
     if told is None:
         return Refused("", 0)
     if not isinstance(told, dict):
-        raise ValueError("json: cannot unmarshal into Go value of type types.Error")  # noqa: TRY004 - one kind of failure
+        raise _NoCniError("json: cannot unmarshal into Go value of type types.Error")
     by_name = {name.lower(): member for name, member in told.items() if member is not None}
     code, message, details = by_name.get("code", 0), by_name.get("msg", ""), by_name.get("details", "")
     if not isinstance(code, int) or isinstance(code, bool) or code < 0:
-        raise ValueError("json: cannot unmarshal into Go struct field Error.code of type uint")
+        raise _NoCniError("json: cannot unmarshal into Go struct field Error.code of type uint")
     if not isinstance(message, str) or not isinstance(details, str):
-        raise ValueError("json: cannot unmarshal into Go struct field Error.msg of type string")  # noqa: TRY004
+        raise _NoCniError("json: cannot unmarshal into Go struct field Error.msg of type string")
     return Refused(message, code, details)
 
 
