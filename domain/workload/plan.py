@@ -60,7 +60,7 @@ def plan_for(attachment: Attachment) -> tuple[Step, ...]:
         *_forward(attachment, versions),
         *(_route_host(attachment, host) if attachment.host_routes else ()),
         # By now it is over, but for a kernel whose workers are late.
-        *([Step(AwaitUsable(pod, limit=0.5, pause=0.002), fatal=False)] if V6 in versions else ()),
+        *([Step(AwaitUsable(container, limit=0.5, pause=0.002), fatal=False)] if V6 in versions else ()),
     )
 
 
