@@ -18,14 +18,10 @@ Calico's CNI plugins. A container runtime starts them with CNI_COMMAND set.
   calico -v                            the version
   calico -t < NETCONF                  can the datastore be reached, and is it ready?
   calico component cni plugin [-v|-t]  the network plugin
-<<<<<<< HEAD
-  calico component cni ipam [-v]       the IPAM plugin
+  calico component cni ipam [-v]       the IPAM plugin (-upgrade: from host-local)
   calico component cni install         install both on a host, by the environment's settings
   calico component cni uninstall       put back what was there before (--help)
   calico component node monitor-token  the plugins' kubeconfig, kept usable for ever (also: tortie refresh-token)
-=======
-  calico component cni ipam [-v]       the IPAM plugin (-upgrade: from host-local)
->>>>>>> 007eded (upgrade: tried on real servers, killed at each write)
   calico version                       the version
 """
 # What is a command of `tortie` as well.

@@ -12,11 +12,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-import yaml
 
-from integration.kubefaults.test_kube_rights import right_of, rights_of
 from integration.plugin.kubernetes_store import Served
-from integration.pods.upgrading import NETWORK, POOL, PROGRAMS, RIGHTS, Node, UpgradeHost, killed
+from integration.pods.upgrading import NETWORK, POOL, PROGRAMS, Node, UpgradeHost, killed
 from integration.pods.world import NAMESPACE
 from services.etcd import EtcdServer
 
@@ -196,29 +194,7 @@ def test_it_may_be_killed_at_any_change_of_a_file(host: UpgradeHost) -> None:
     assert ended == len(PROGRAMS) + len(RESERVED) + 3 + 1  # leftover, counter and lock; the directory
 
 
-# --- rights, and many at once -----------------------------------------------------------------------------------------
-
-
-RARE = {  # what races and earlier deaths ask for
-    ("delete", "blockaffinities"),
-    ("get", "ipamhandles"),
-    ("update", "ipamhandles"),
-    ("delete", "ipamhandles"),
-}
-
-
-@pytest.mark.stores("v1", "v3")
-def test_the_manifest_gives_what_an_upgrade_needs_and_no_more(host: UpgradeHost) -> None:
-    node = prepared(host)
-    host.forget()
-    assert node.upgrade().exit == 0
-    assert host.api.refusals == []
-    used = {right_of(one) for one in host.api.asked}
-    role = next(one for one in yaml.safe_load_all(RIGHTS.read_text()) if one["kind"] == "ClusterRole")
-    groups = {"", host.client["CALICO_API_GROUP"].partition("/")[0]}
-    given = {right for right in rights_of(role["rules"]) if right.group in groups}
-    assert used <= given
-    assert {(right.verb, right.resource) for right in given - used} == RARE
+# --- many at once ----------------------------------------------------------------------------------------------------
 
 
 def test_thousands_move_in_seconds(host: UpgradeHost, capsys: pytest.CaptureFixture[str]) -> None:

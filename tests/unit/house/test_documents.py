@@ -48,3 +48,15 @@ def test_an_image_in_a_document_is_of_this_version(document):
 def test_the_glossary_has_forty_words_at_most():
     rows = [line for line in (ROOT / "docs/glossary.md").read_text().splitlines() if line.startswith("| ")]
     assert len(rows) - 1 <= 40
+
+
+def test_no_file_is_half_merged():
+    """Where a text is a string or a document no tool sees the marks."""
+    marks = [f"{sign * 7} " for sign in "<>"]
+    paths = [path for room in (*ROOMS, ".github") for path in (ROOT / room).rglob("*")]
+    texts = [
+        path for path in (*paths, *ROOT.glob("*")) if path.suffix in {".py", ".md", ".yaml", ".yml", ".sh", ".toml"}
+    ]
+    assert [
+        path for path in texts if any(line.startswith(tuple(marks)) for line in path.read_text().splitlines())
+    ] == []
