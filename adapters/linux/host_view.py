@@ -133,8 +133,11 @@ class LinuxHost(NodeFiles, HostView):
         return lacking()
 
     def version_of(self, program: str, deadline: Deadline) -> str:
-        """The original answers only with the variable set."""
-        command = ChildCommand(self.place(program), {"CNI_COMMAND": "VERSION"}, b"", program, ("-v",))
+        """The original answers only with the variable set. A link keeps its name, which says what the program is."""
+        folder, _, name = program.rpartition("/")
+        real, named = self.place(program), f"{self.place(folder)}/{name}"
+        same = os.path.realpath(named) == os.path.realpath(real)
+        command = ChildCommand(named if same else real, {"CNI_COMMAND": "VERSION"}, b"", program, ("-v",))
         try:
             finished = run(command, deadline, self._clock)
         except OSError as error:

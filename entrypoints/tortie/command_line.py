@@ -11,6 +11,7 @@ from domain.cni.go_quote import printable
 from entrypoints.tortie import delete, doctor, get, init, install, refresh_token, store, uninstall, version
 from entrypoints.tortie.client_config import DEFAULT_PATH
 from entrypoints.tortie.ipam import check, configure, gc, release, show, upgrade
+from entrypoints.version import VERSION
 from entrypoints.wiring.calico import DEFAULT_SQLITE_PATH
 
 TYPE_CHECKING = False
@@ -55,6 +56,7 @@ def _parser() -> ArgumentParser:
         parents=[shared],
         allow_abbrev=False,
     )
+    parser.add_argument("-v", "--version", action="version", version=VERSION, help="show the version and end")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add(commands, _RESOURCES, shared)
     ipam = commands.add_parser("ipam", help="Show, check and repair IP address management.", allow_abbrev=False)

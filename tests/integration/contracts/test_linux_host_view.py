@@ -50,6 +50,16 @@ class TestLinuxHost(HostViewContract):
         put(f"{place}/p", '#!/bin/sh\n[ "$CNI_COMMAND $1" = "VERSION -v" ] && echo v1 && echo more\n', 0o755)
         assert host.version_of(f"{place}/p", host._clock.deadline(20)) == "v1"
 
+    def test_a_link_says_by_its_name_which_program_it_is(
+        self, host: LinuxHost, place: str, put: Callable[..., None]
+    ) -> None:
+        put(f"{place}/p", '#!/bin/sh\necho "${0##*/}"\n', 0o755)
+        os.symlink("p", host.place(f"{place}/q"))
+        os.symlink(f"{place}/p", host.place(place) + "/r")
+        assert host.version_of(f"{place}/q", host._clock.deadline(20)) == "q"
+        elsewhere = host.place("/") != "/"
+        assert host.version_of(f"{place}/r", host._clock.deadline(20)) == ("p" if elsewhere else "r")
+
     @pytest.mark.parametrize(
         ("script", "words"), [("echo sorry >&2; exit 3", "sorry"), ("exit 3", "ends with status"), ("true", "nothing")]
     )

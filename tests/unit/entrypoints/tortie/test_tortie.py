@@ -18,6 +18,7 @@ from domain.ipam.address import Cidr
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint
 from entrypoints.tortie import main as operator
+from entrypoints.version import VERSION
 from entrypoints.wiring.container import Container
 from ports.datastore import IPPoolKey, NodeKey, WorkloadEndpointKey
 
@@ -432,6 +433,11 @@ def test_the_datastore_is_the_file_that_the_command_line_or_the_environment_name
     assert operator.main(["get", "nodes"], {"TORTIE_SQLITE_PATH": path}) == 0
     assert capsys.readouterr().out.split() == ["NAME", "n"]
     assert os.listdir(os.path.dirname(path)) == ["d.db"]
+
+
+@pytest.mark.parametrize("option", ["-v", "--version"])
+def test_the_version_is_also_an_option_as_it_is_the_plugins(tortie, option):
+    assert tortie.done(option) == f"{VERSION}\n"
 
 
 @pytest.mark.parametrize(
