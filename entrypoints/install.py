@@ -14,13 +14,15 @@ from entrypoints.termination import Interrupted, ignore, raise_when_signalled, s
 from entrypoints.wiring.calico import own_path
 from entrypoints.wiring.installer import installer
 from usecases.install.install import install
-from usecases.install.stay import stay
+from usecases.install.stay import Vigil, stay
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from domain.install.settings import InstallSettings
     from ports.log import Log
+    from usecases.install.installer import Installer
 
 _ENDED_BY = {"SIGTERM": 143, "SIGINT": 130, "SIGHUP": 129}  # 128 and the signal's number
 
@@ -43,7 +45,7 @@ def run(places: Places, environ: Mapping[str, str], log: Log) -> int:
         install(places, settings, host)
         resident = settings.sleep
         if resident:
-            stay(places, settings, host)
+            stay(places, settings, host, _vigil(places, settings, host, environ))
     except CannotInstall as error:
         log.error(str(error))
         return 1
@@ -54,3 +56,11 @@ def run(places: Places, environ: Mapping[str, str], log: Log) -> int:
     finally:
         ignore()
     return 0
+
+
+def _vigil(places: Places, settings: InstallSettings, host: Installer, environ: Mapping[str, str]) -> Vigil:
+    from entrypoints.wiring.token_refresher import folder_watch, renewal, token_refresher
+
+    chosen = renewal(environ, places.net_dir, host.log).replace(watched=places.service_account, as_installed=True)
+    watch = folder_watch(settings.tls_assets_dir, chosen.watched, clock=host.clock)
+    return Vigil(watch, token_refresher(chosen, environ, host.clock))

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from domain.value import Value
 
-NAME = "calico-kubeconfig"
-"""Of the file, in the folder of network configurations."""
 MODE = 0o600  # it holds a secret
 
 _INSTALLED = "# Kubeconfig file for Calico CNI plugin."

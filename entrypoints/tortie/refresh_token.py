@@ -78,9 +78,9 @@ def _run(options: Namespace, session: Session) -> Answer:
 
 
 def _stay(refresher: TokenRefresher, clock: Clock, log: Log) -> NoReturn:
-    from adapters.linux.folder_watch import InotifyWatch
+    from entrypoints.wiring.token_refresher import folder_watch
 
-    watch = InotifyWatch((refresher.renewal.watched,), clock)
+    watch = folder_watch(refresher.renewal.watched, clock=clock)
     try:
         keep_fresh(refresher, watch, log)
     finally:

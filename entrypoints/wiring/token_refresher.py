@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from domain.cni.netconf import NetConf
+from domain.install.places import SERVICE_ACCOUNT
 from domain.install.token import ACCOUNT, refresh_interval
 from entrypoints.wiring.calico import api_servers
 from usecases.install.refresh_token import Renewal, TokenRefresher
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ports.clock import Clock
+    from ports.folder_watch import FolderWatch
     from ports.log import Log
 
-SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _BITS = 53  # of a number between 0 and 1
 
 
@@ -39,6 +40,12 @@ def renewal(environ: Mapping[str, str], net_dir: str, log: Log, *, namespace: st
         interval=interval,
         insecure=environ.get("SKIP_TLS_VERIFY", "") == "true",
     )
+
+
+def folder_watch(*folders: str, clock: Clock) -> FolderWatch:
+    from adapters.linux.folder_watch import InotifyWatch
+
+    return InotifyWatch(folders, clock)
 
 
 def token_refresher(renewal: Renewal, environ: Mapping[str, str], clock: Clock) -> TokenRefresher:

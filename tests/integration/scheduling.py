@@ -17,13 +17,15 @@ from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 _GROUP = re.compile(r"[\[-](v1|v3)[\]-]")
-_IMPLIED = {"/kubefaults/": "v1"}  # of tests whose names have no group
+_IMPLIED = {"/kubefaults/": "v1", "/tokens/": "v1"}  # of tests whose names have no group
 _OWN_SERVERS = "/apiserver/"  # which start for a file
 # Seconds that one test takes about, where it is not half a second; the first that fits.
 _SECONDS = {
     "/kubefaults/test_kube_configs": 0.8,
     "/kubefaults/test_kube_faults": 15.0,
     "/kubefaults/": 6.0,
+    "/tokens/test_kube_token_expiry": 25.0,
+    "/tokens/": 2.0,
     "_outages": 6.0,
     "/apiserver/": 5.0,
     "_load": 5.0,

@@ -7,7 +7,8 @@ version. A failure leaves what is there, and is tried again in seconds. No token
 
 from __future__ import annotations
 
-from domain.install.kubeconfig import MODE, NAME, BadKubeconfigValue, renewed_kubeconfig
+from domain.install.kubeconfig import MODE, BadKubeconfigValue, installed_kubeconfig, renewed_kubeconfig
+from domain.install.places import KUBECONFIG
 from domain.install.token import ACCOUNT, RefreshPace
 from domain.moment import SECOND, rfc3339
 from domain.value import Value
@@ -41,11 +42,12 @@ class Renewal(Value):
     account: str = ACCOUNT
     interval: float | None = None
     insecure: bool = False
+    as_installed: bool = False
     pace: RefreshPace = RefreshPace()
 
     @property
     def path(self) -> str:
-        return f"{self.folder}/{NAME}"
+        return f"{self.folder}/{KUBECONFIG}"
 
 
 class TokenRefresher:
@@ -79,7 +81,7 @@ class TokenRefresher:
         cluster = self._issuer.cluster()
         cluster = cluster.replace(insecure=cluster.insecure or renewal.insecure)
         try:
-            text = renewed_kubeconfig(cluster, token.text)
+            text = (installed_kubeconfig if renewal.as_installed else renewed_kubeconfig)(cluster, token.text)
         except BadKubeconfigValue as error:
             raise Refused(str(error)) from None
         self._files.replace(renewal.path, text.encode(), MODE)

@@ -8,24 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from integration.kubefaults.conftest import own
 from integration.kubefaults.kube_rig import KubeRig
 from integration.plugin.conftest import _orphans, binaries
 from integration.plugin.kubernetes_store import Served
 from integration.tokens.pod import RefresherPod
-from services.apiserver import ApiServer
 from services.manifests import applied, read, remove
 
-__all__ = ["_orphans", "binaries"]  # fixtures
+__all__ = ["_orphans", "binaries", "own"]  # fixtures
 
 MANIFEST = Path(__file__).resolve().parents[3] / "manifests" / "fresh.yaml"
 NODE = "tortie-node"
-
-
-@pytest.fixture(scope="module")
-def own() -> Iterator[Served]:
-    """A server of ours, since tests sign tokens with its key and take rights away."""
-    with ApiServer() as server, Served(server) as served:
-        yield served
 
 
 @pytest.fixture(scope="module")

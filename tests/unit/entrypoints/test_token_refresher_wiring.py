@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from adapters.memory.log import RecordingLog
+from domain.install.places import SERVICE_ACCOUNT
 from entrypoints.sub_commands import run
 from entrypoints.tortie.main import main
-from entrypoints.wiring.token_refresher import SERVICE_ACCOUNT, _chance, renewal
+from entrypoints.wiring.token_refresher import _chance, renewal
 from usecases.install.refresh_token import Renewal
 
 NET_DIR = "/host/etc/cni/net.d"

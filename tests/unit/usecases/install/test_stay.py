@@ -6,13 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
-from adapters.memory.clock import MemoryClock
+from adapters.memory.folder_watch import MemoryFolderWatch
 from adapters.memory.host_files import MemoryHostFiles
 from domain.install.errors import CannotInstall
+from domain.install.kubeconfig import KubeconfigCluster
 from domain.install.settings import read_settings
+from ports.errors import Unavailable
 from ports.host_files import FILE, FOLDER, HostFileError, Look
-from usecases.install.stay import stay
-from worlds.install_world import NET, InstallWorld
+from usecases.install.refresh_token import Renewal, TokenRefresher
+from usecases.install.stay import Vigil, stay
+from worlds.install_world import ACCOUNT, CERTIFICATE, IN_A_CLUSTER, NET, InstallWorld
 
 TLS = f"{NET}/calico-tls"
 
@@ -21,18 +24,19 @@ class Ended(BaseException):
     """By a signal."""
 
 
-class Steps(MemoryClock):
-    """Something happens in each pause; after the last one a signal comes."""
+class Steps(MemoryFolderWatch):
+    """Something happens in each wait; after the last one a signal comes."""
 
-    def __init__(self, steps: list[Callable[[], object]]) -> None:
-        super().__init__()
+    def __init__(self, world: InstallWorld, steps: list[Callable[[], object]]) -> None:
+        super().__init__(world.clock)
         self._steps = steps
 
-    def sleep(self, seconds: float) -> None:
-        super().sleep(seconds)
+    def wait(self, seconds: float) -> tuple[str, ...]:
         if not self._steps:
             raise Ended
-        self._steps.pop(0)()
+        self.script = [()]
+        super().wait(seconds)
+        return (ACCOUNT,) if self._steps.pop(0)() == ACCOUNT else ()
 
 
 @pytest.fixture
@@ -44,9 +48,14 @@ def world() -> InstallWorld:
 
 
 def stays(world: InstallWorld, *steps: Callable[[], object]) -> None:
-    host = world.host.replace(clock=Steps(list(steps)))
     with pytest.raises(Ended):
-        stay(world.places, read_settings({}, "host"), host)
+        stay(world.places, read_settings({}, "host"), world.host, vigil(world, *steps))
+
+
+def vigil(world: InstallWorld, *steps: Callable[[], object]) -> Vigil:
+    renewal = Renewal(NET, ACCOUNT, as_installed=True)
+    refresher = TokenRefresher(renewal, world.issuer, world.files, world.clock, chance=lambda: 0.0)
+    return Vigil(Steps(world, list(steps)), refresher)
 
 
 def updates(world: InstallWorld) -> int:
@@ -135,10 +144,47 @@ def test_secrets_that_go_while_they_are_copied_are_told(world: InstallWorld) -> 
 def test_without_anything_to_watch_it_ends(world: InstallWorld) -> None:
     settings = read_settings({"TLS_ASSETS_DIR": "/none"}, "host")
     with pytest.raises(CannotInstall, match=r"^there is nothing to watch: /none/etcd-cert \(TLS_ASSETS_DIR\)"):
-        stay(world.places, settings, world.host)
+        stay(world.places, settings, world.host, vigil(world))
 
 
 def test_a_pod_stays_without_secrets(world: InstallWorld) -> None:
     world.be_a_pod()
     world.files.remove_tree("/calico-secrets")
     stays(world, lambda: None)
+
+
+class TestInAPod:
+    """The token is renewed by the process that has installed it, in the text that it has installed."""
+
+    @pytest.fixture
+    def world(self) -> InstallWorld:
+        world = InstallWorld()
+        world.be_a_pod()
+        world.install(**IN_A_CLUSTER)
+        return world
+
+    def text(self, world: InstallWorld) -> str:
+        return world.files.text(f"{NET}/calico-kubeconfig")
+
+    def test_only_the_token_becomes_another(self, world: InstallWorld) -> None:
+        before = self.text(world)
+        world.issuer.known_cluster = KubeconfigCluster("https://10.96.0.1:443", CERTIFICATE.encode())
+        stays(world)
+        assert self.text(world) == before.replace("calico-cni-plugin.token.1", "calico-cni-plugin.token.2")
+        assert self.text(world) != before
+
+    def test_it_is_renewed_in_time_and_at_once_when_the_pods_own_is_another(self, world: InstallWorld) -> None:
+        stays(world, *[lambda: None] * 361, lambda: ACCOUNT, lambda: None)
+        assert len(world.issuer.asked) == 1 + 3
+
+    def test_secrets_are_looked_at_meanwhile(self, world: InstallWorld) -> None:
+        world.files.put("/calico-secrets/etcd-cert", "new")
+        world.issuer.fault = Unavailable("nobody listens")
+        stays(world, lambda: None)
+        assert world.files.text(f"{TLS}/etcd-cert") == "new"
+        assert world.log.shown("error")
+
+    def test_who_cannot_tell_his_namespace_ends(self, world: InstallWorld) -> None:
+        world.issuer.own_namespace = lambda: (_ for _ in ()).throw(Unavailable("namespace"))
+        with pytest.raises(CannotInstall, match=r"^the plugins' token cannot be renewed: namespace$"):
+            stay(world.places, read_settings({}, "host"), world.host, vigil(world))
