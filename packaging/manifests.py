@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the manifests that `kubectl apply -f` takes: one file per way to install, each complete by itself.
+"""Writes the manifests that `kubectl apply -f` takes: one file per way to install, one for the way back, each complete.
 
     manifests.py [FOLDER]        into manifests/, or into another folder
 
@@ -56,6 +56,12 @@ UPGRADE_VOLUME = """\
             type: DirectoryOrCreate
 """
 
+WAIT = """\
+            # The node becomes ready once the first records are there; until then the installation is tried again.
+            - name: CNI_WAIT_FOR_DATASTORE
+              value: "true"
+"""
+
 
 class Way(NamedTuple):
     """`head` is the file's first comment; `bin` and `net` are the folders on the node."""
@@ -85,8 +91,8 @@ FRESH = """\
 # Where Calico's definitions are installed do not apply this file: it would put its own, which check nothing, in their
 # place. Take beside-calico.yaml or in-place-of-calico.yaml there.
 #
-# Back: `tortie uninstall` on the nodes (docs/install.md), then `kubectl delete -f` this file. That deletes the
-# definitions, and with them the records of all addresses: first the pods, then this.
+# Back: uninstall.yaml, then `kubectl delete -f` this file. That deletes the definitions, and with them the records of
+# all addresses: first the pods, then this.
 """
 BESIDE = """\
 # tortie beside a running Calico: the plugins lie on each node in a folder of their own, and nothing of Calico's is
@@ -124,8 +130,20 @@ IN_PLACE = """\
 #
 # Where Calico's operator manages the installation it undoes both: take beside-calico.yaml there.
 #
-# Back: `kubectl delete -f` this file, `tortie uninstall` on the nodes, which puts back what was replaced
-# (docs/install.md), and the two commands above with UPDATE_CNI_BINARIES- and CALICO_MANAGE_CNI- at their ends.
+# Back: uninstall.yaml, which puts back what was replaced; `kubectl delete -f` this file; and the two commands above,
+# with UPDATE_CNI_BINARIES- and CALICO_MANAGE_CNI- at their ends.
+"""
+UNINSTALL = """\
+# The way back: on each node what was there before the first installation is put back, and what was not there goes.
+#
+#   kubectl apply -f manifests/uninstall.yaml
+#   kubectl -n kube-system rollout status daemonset/tortie-node
+#   kubectl -n kube-system logs --selector app.kubernetes.io/component=node --prefix
+#
+# Then `kubectl delete -f` the file that has installed: this DaemonSet has the name of that one's, and goes with it.
+#
+# Where somebody else has replaced one of our files meanwhile nothing is changed on that node, its pod fails and says
+# which file; the nodes after it wait. After beside-calico.yaml there is nothing to put back: remove /opt/tortie.
 """
 FROM_HOST_LOCAL = """\
 # As in-place-of-calico.yaml, for nodes whose pods have addresses of host-local so far: before anything is installed,
@@ -183,6 +201,7 @@ def documents(way: Way) -> list[str]:
     node = part(
         "node",
         UPGRADE=upgrade,
+        WAIT=WAIT if way.fresh else "",
         PLUGINS_MOUNT=PLUGINS_MOUNT if way.own_folder else "",
         PLUGINS_VOLUME=(PLUGINS_VOLUME if way.own_folder else "") + (UPGRADE_VOLUME if way.upgrade else ""),
         IMAGE=image,
@@ -202,16 +221,26 @@ def documents(way: Way) -> list[str]:
 
 
 def manifest(way: Way) -> str:
-    text = way.head + "---\n" + "---\n".join(documents(way))
+    return whole(way.head, documents(way))
+
+
+def whole(head: str, parts: list[str]) -> str:
+    text = head + "---\n" + "---\n".join(parts)
     if left := re.search(r"@[A-Z_]+@", text):
         sys.exit(f"packaging/manifests.py fills in no {left[0]}")
     return text
 
 
+def files() -> dict[str, str]:
+    """Name → text of each file."""
+    back = whole(UNINSTALL, [part("uninstall", IMAGE=f"tortie:{VERSION}")])
+    return {**{name: manifest(way) for name, way in WAYS.items()}, "uninstall.yaml": back}
+
+
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
-    for name, way in WAYS.items():
-        (folder / name).write_text(manifest(way))
+    for name, text in files().items():
+        (folder / name).write_text(text)
 
 
 if __name__ == "__main__":

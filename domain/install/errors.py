@@ -8,3 +8,7 @@ from __future__ import annotations
 
 class CannotInstall(Exception):
     """`str()` is the line for the operator; the process ends with exit code 1."""
+
+
+class NothingInstalled(CannotInstall):
+    """There is nothing to take back."""

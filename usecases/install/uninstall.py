@@ -9,7 +9,7 @@ Invariant: it can be interrupted anywhere and done again; what was kept is given
 
 from __future__ import annotations
 
-from domain.install.errors import CannotInstall
+from domain.install.errors import CannotInstall, NothingInstalled
 from domain.install.places import REPLACED
 from domain.install.replaced import ABSENT, NOTHING, REMOVE, RESTORE, THEIRS
 from domain.value import Value
@@ -40,7 +40,8 @@ class _Step(Value):
 
 
 def uninstall(places: Places, files: HostFiles, *, force: bool = False) -> tuple[str, ...]:
-    """What was done, a line for each file. CannotInstall, before anything is changed, if it cannot be done.
+    """What was done, a line for each file. CannotInstall, before anything is changed, if it cannot be done;
+    NothingInstalled, if it has been done.
 
     With `force` what we kept takes the place of somebody else's; where nothing was before us, theirs stays.
     """
@@ -49,7 +50,7 @@ def uninstall(places: Places, files: HostFiles, *, force: bool = False) -> tuple
         known = {folder: record for folder, record in records.items() if record}
         if not known:
             looked = ", ".join(records)
-            raise CannotInstall(f"there is no installation to take back: none of {looked} has a {REPLACED}")
+            raise NothingInstalled(f"there is no installation to take back: none of {looked} has a {REPLACED}")
         steps = [step for folder, record in known.items() for step in _steps(folder, record, files)]
         _settle(steps, files, force=force)
         return tuple(_carry_out(places, known, steps, files))

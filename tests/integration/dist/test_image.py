@@ -1,4 +1,4 @@
-"""The container image, built and run by a real engine with the privileges that the manifests give (INST, §15.1).
+"""The container image, built and run by a real engine with the privileges that the manifests give.
 
 Skipped, with the reason, where no engine can be started.
 """

@@ -1,4 +1,4 @@
-"""Each account of the manifests may do what its program does, and nothing else (INST, §15.2).
+"""Each account of the manifests may do what its program does, and nothing else.
 
 What plugins may do is shown by `test_kube_rights.py` of the faults; the manifests give their account exactly that.
 
@@ -15,13 +15,14 @@ import pytest
 from integration.kubefaults.kube_rig import KubeRig
 from integration.kubefaults.rights import Accounts, Right, right_of, rights_of, without
 from integration.manifests.conftest import FOLDER
-from integration.manifests.test_kube_manifests import EACH, init_container
+from integration.manifests.test_kube_manifests import WAYS, init_container
 from integration.plugin.host import Answer
 from integration.plugin.kubernetes_store import MANIFEST
 from services.apiserver import ApiServer
 from services.kube_client import KubeClient, Object, Refused
 from services.manifests import applied, read, remove
 
+EACH = pytest.mark.parametrize("way", [way for way in WAYS if way != "uninstall.yaml"])  # that one has no account
 NAMESPACE = "kube-system"
 FORBIDDEN = 403
 LONGEST_WAIT = 30.0

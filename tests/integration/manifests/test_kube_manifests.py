@@ -1,4 +1,4 @@
-"""The manifests are taken by a real API server as they are, and an operator needs nothing but them (INST, §15)."""
+"""The manifests are taken by a real API server as they are, and an operator needs nothing but them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POOL = "10.244.0.0/16"
 
 
 def test_there_is_a_manifest_for_each_way() -> None:
-    assert {"fresh.yaml", "beside-calico.yaml", "in-place-of-calico.yaml"} <= set(WAYS)
+    assert {"fresh.yaml", "beside-calico.yaml", "in-place-of-calico.yaml", "uninstall.yaml"} <= set(WAYS)
 
 
 @EACH
@@ -86,6 +86,25 @@ def test_kubectl_takes_it_in_one_go(server: ApiServer, way: str, tmp_path: Path)
         assert {line.split()[1] for line in again.stdout.splitlines()} == {"unchanged"}
     finally:
         assert run("delete", "--wait=false").returncode == 0
+
+
+@pytest.mark.parametrize("way", ["fresh.yaml", "in-place-of-calico.yaml", "from-host-local.yaml"])
+def test_the_way_back_takes_the_installers_place(server: ApiServer, way: str) -> None:
+    """So that nobody installs while it is being uninstalled, and deleting the first file deletes that, too."""
+    (installs,) = [one for one in read(FOLDER / way) if one["kind"] == "DaemonSet"]
+    (goes_back,) = read(FOLDER / "uninstall.yaml")
+    try:
+        (first,) = applied(server.client, [installs])
+        (second,) = applied(server.client, [goes_back])
+    finally:
+        remove(server.client, [installs])
+    assert second["metadata"]["uid"] == first["metadata"]["uid"]
+    spec = second["spec"]["template"]["spec"]
+    assert "initContainers" not in spec
+    assert [container["name"] for container in spec["containers"]] == ["uninstall"]
+    assert {one["name"]: one["hostPath"] for one in spec["volumes"]}.items() <= {
+        one["name"]: one["hostPath"] for one in installs["spec"]["template"]["spec"]["volumes"]
+    }.items()
 
 
 def test_a_fresh_cluster_networks_its_first_pod(fresh: KubeRig) -> None:

@@ -1,4 +1,4 @@
-"""The node's account may do what an upgrade from host-local does, and nothing else (§12, §15.2).
+"""The node's account may do what an upgrade from host-local does, and nothing else.
 
 Invariant: without any one right the upgrade comes to no end, and what it is refused is that right.
 """

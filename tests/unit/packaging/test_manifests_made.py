@@ -28,12 +28,12 @@ def made() -> Iterator[Any]:
 
 
 def test_each_file_is_as_its_parts_say(made: Any) -> None:
-    stale = [name for name, way in made.WAYS.items() if (FOLDER / name).read_text() != made.manifest(way)]
+    stale = [name for name, text in made.files().items() if (FOLDER / name).read_text() != text]
     assert stale == [], "run `make manifests`"
 
 
 def test_no_file_is_left_of_another_time(made: Any) -> None:
-    assert {path.name for path in FOLDER.glob("*.yaml")} == {*made.WAYS, "rbac.yaml"}
+    assert {path.name for path in FOLDER.glob("*.yaml")} == {*made.files(), "rbac.yaml"}
 
 
 def test_a_placeholder_that_nobody_fills_is_refused(made: Any) -> None:
@@ -41,7 +41,7 @@ def test_a_placeholder_that_nobody_fills_is_refused(made: Any) -> None:
         made.manifest(made.WAYS["fresh.yaml"]._replace(net="/@LEFT@"))
 
 
-@pytest.mark.parametrize("name", ["fresh.yaml", "beside-calico.yaml", "in-place-of-calico.yaml"])
+@pytest.mark.parametrize("name", ["fresh.yaml", "beside-calico.yaml", "in-place-of-calico.yaml", "uninstall.yaml"])
 def test_images_are_of_this_version(name: str) -> None:
     containers = [
         container
