@@ -193,7 +193,7 @@ def why(path: str, error: Exception) -> str:
     """The trouble with the log file in an operator's words."""
     from errno import ELOOP
 
-    from adapters.linux.errno_text import reason
+    from adapters.linux.files import reason
 
     if not isinstance(error, OSError):
         return "it cannot be the name of a file"

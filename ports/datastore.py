@@ -17,8 +17,7 @@ from domain.ipam.address import Cidr
 from domain.ipam.block import Affinity, Block, Handle, Owner
 from domain.ipam.pools import AllocationConfig, IPAMConfiguration, IPReservation, Pool
 from domain.value import Value
-from domain.workload.endpoint import WorkloadEndpoint
-from domain.workload.profiles import Profile
+from domain.workload.endpoint import Profile, WorkloadEndpoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

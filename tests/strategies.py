@@ -17,8 +17,7 @@ from domain.ipam.pools import AllocationConfig, IPAMConfiguration, IPReservation
 from domain.json_text import dumps
 from domain.moment import go_string, rfc3339
 from domain.resource import Metadata
-from domain.workload.endpoint import Nat, Port, WorkloadEndpoint
-from domain.workload.profiles import Profile, Rule
+from domain.workload.endpoint import Nat, Port, Profile, Rule, WorkloadEndpoint
 from ports.datastore import (
     AffinityKey,
     AllocationConfigKey,

@@ -22,7 +22,7 @@ from domain.bridge.plan import (
 )
 from domain.cni.errors import INTERNAL, CniError
 from domain.cni.result import Dns, Result, ResultInterface
-from domain.linux.mac import is_device_mac, parse_mac
+from domain.linux.link import is_device_mac, parse_mac
 from domain.linux.steps import CONTAINER, HOST, Device
 from ports.errors import Missing, Refused
 from ports.ipam_plugin import IpamCall

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
 from domain.cni.result import Result, ResultInterface, ResultIp
+from domain.workload.endpoint import allow_profile
 from domain.workload.identity import KUBERNETES, identify
-from domain.workload.profiles import allow_profile
 from ports.datastore import ProfileKey
 from ports.errors import AlreadyExists, Damaged, Refused, Unavailable
 from usecases.calls.cluster_ready import CLUSTER, pass_gates, require_ready
@@ -23,9 +23,8 @@ from usecases.ipam.work import LEAVE, Work, guarded_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from domain.workload.endpoint import WorkloadEndpoint
+    from domain.workload.endpoint import Profile, WorkloadEndpoint
     from domain.workload.identity import Identity
-    from domain.workload.profiles import Profile
     from ports.clock import Deadline
     from ports.dataplane import Connected
     from ports.datastore import Stored

@@ -10,10 +10,9 @@ from domain.cluster import ClusterInformation, Node
 from domain.ipam.address import Cidr
 from domain.ipam.pool_rules import check_pool, check_pool_among, check_pool_change
 from domain.ipam.pools import IPAMConfiguration, IPReservation, Pool
-from domain.workload.endpoint import WorkloadEndpoint
+from domain.workload.endpoint import Profile, WorkloadEndpoint
 from domain.workload.endpoint_rules import check_endpoint, require_subdomain, with_forced_labels
 from domain.workload.identity import InvalidField
-from domain.workload.profiles import Profile
 from ports.datastore import IPPools
 from ports.errors import AlreadyExists, Conflict, Missing
 

@@ -10,7 +10,7 @@ ended is followed by a Del, so that no device stays whose addresses are about to
 from __future__ import annotations
 
 from adapters.grpc.transport import DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE, CallFailed
-from domain.linux.mac import parse_mac
+from domain.linux.link import parse_mac
 from ports.dataplane import Connected, Dataplane
 from ports.errors import Expired, PortError, Refused, Unavailable
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import os
 
-from adapters.linux.directory import make_directory
-from adapters.linux.errno_text import reason
+from adapters.linux.files import make_directory, reason
 from adapters.linux.node_files import NodeFiles, replace_file
 from domain.bounded_name import LONGEST_FILE_NAME, bounded_name
 from domain.bridge.attachment import attachment_text, read_attachment

@@ -6,7 +6,7 @@ that was named.
 
 from __future__ import annotations
 
-from adapters.linux.errno_text import reason
+from adapters.linux.files import reason
 from adapters.linux.interpreter import Interpreter
 from adapters.linux.kernel import Kernel
 from adapters.linux.namespaces import NamespaceMissing, NotANamespace

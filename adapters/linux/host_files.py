@@ -12,8 +12,7 @@ import os
 from errno import EMLINK, EOPNOTSUPP, EPERM, EXDEV
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG, filemode
 
-from adapters.linux.directory import make_directory
-from adapters.linux.errno_text import reason
+from adapters.linux.files import make_directory, reason
 from adapters.linux.process.system_calls import copy_attribute
 from adapters.linux.stages import GONE, is_stage, open_stage, remove_tree, stage_in, sync
 from adapters.regular_file import read_regular

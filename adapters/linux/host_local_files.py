@@ -15,8 +15,7 @@ from errno import EEXIST, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 from stat import S_ISREG
 
-from adapters.linux.directory import make_directory
-from adapters.linux.errno_text import reason
+from adapters.linux.files import make_directory, reason
 from domain.ipam.address import Address
 from ports.address_files import AddressFile, AddressFiles
 from ports.errors import Expired, Unavailable

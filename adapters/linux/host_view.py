@@ -13,8 +13,7 @@ from errno import ENOENT, ENOTDIR
 from stat import S_IMODE
 
 from adapters.linux.alarm import within
-from adapters.linux.errno_text import reason
-from adapters.linux.file_kind import kind_of
+from adapters.linux.files import kind_of, reason
 from adapters.linux.kernel_trial import lacking
 from adapters.linux.netlink.bridge_lean import LeanBridgeNetlink
 from adapters.linux.netlink.seam import KernelError

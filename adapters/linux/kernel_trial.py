@@ -12,7 +12,7 @@ import os
 import select
 from errno import ENOTSUP, EOPNOTSUPP
 
-from adapters.linux.errno_text import go_text
+from adapters.linux.files import go_text
 from adapters.linux.netlink.messages import (
     CREATE_ONLY,
     NLM_F_ACK,

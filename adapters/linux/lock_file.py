@@ -13,8 +13,7 @@ import os
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 from stat import S_ISREG
 
-from adapters.linux.directory import make_directory
-from adapters.linux.errno_text import reason
+from adapters.linux.files import make_directory, reason
 from ports.errors import BadConfiguration
 from ports.lock import Lock
 
@@ -144,7 +143,7 @@ def _open(path: str) -> int:
 
 def _require_file(path: str, mode: int) -> None:
     if not S_ISREG(mode):
-        from adapters.linux.file_kind import kind_of
+        from adapters.linux.files import kind_of
 
         why = f"{path}: it is {kind_of(mode)}, and only a regular file can be the IPAM lock"
         raise _NoLockFile(f'{why}; remove it, or set "ipam_lock_file" to another path')

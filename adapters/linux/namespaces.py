@@ -13,7 +13,7 @@ import os
 import stat
 from errno import EINVAL, ENOENT
 
-from adapters.linux.errno_text import go_text, reason
+from adapters.linux.files import go_text, reason
 from adapters.linux.netlink.seam import KernelError
 from adapters.linux.node_files import OWN_NAMESPACE
 from adapters.linux.process.signals import Withheld

@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 from errno import ENAMETOOLONG
 
-from adapters.linux.directory import make_directory
-from adapters.linux.errno_text import reason
+from adapters.linux.files import make_directory, reason
 from ports.errors import Refused, Unavailable
 from ports.node import MissingFile, ThisNode
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from errno import ENOTEMPTY
 
-from adapters.linux.errno_text import reason
+from adapters.linux.files import reason
 from adapters.linux.host_local_files import LOCK_NAME, HostLocalFiles, read_file, unlink
 from ports.errors import Refused, Unavailable
 from ports.reservation_files import ReservationFiles

@@ -10,7 +10,7 @@ from errno import EEXIST
 from adapters.linux.kernel import StepFailed
 from adapters.linux.netlink.seam import KernelError, PairRequest, Unanswered, unsupported
 from domain.ipam.address import V6, Address, Cidr
-from domain.linux.mac import link_local
+from domain.linux.link import link_local
 from domain.linux.steps import (
     CONTAINER,
     HOST,

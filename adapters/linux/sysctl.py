@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from adapters.linux.errno_text import reason
+from adapters.linux.files import reason
 from adapters.linux.netlink.seam import KernelError
 
 _ROOT = "/proc/sys/"

@@ -6,8 +6,7 @@ Invariant: a device is in exactly one namespace, and a pair loses both ends toge
 from __future__ import annotations
 
 from domain.ipam.address import V6, Address, Cidr
-from domain.linux.link import Link, PortVlan
-from domain.linux.mac import link_local
+from domain.linux.link import Link, PortVlan, link_local
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

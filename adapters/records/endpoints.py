@@ -12,8 +12,7 @@ from adapters.records.resources import encode_resource, open_resource, texts_mem
 from domain.ipam.address import Cidr
 from domain.json_text import dumps
 from domain.resource import Metadata
-from domain.workload.endpoint import Nat, Port, WorkloadEndpoint
-from domain.workload.profiles import Profile, Rule
+from domain.workload.endpoint import Nat, Port, Profile, Rule, WorkloadEndpoint
 
 
 def _encode_port(port: Port) -> str:

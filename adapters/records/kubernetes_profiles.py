@@ -8,7 +8,7 @@ from __future__ import annotations
 from adapters.records.custom_metadata import converted_uid
 from adapters.records.kubernetes_objects import read_object
 from domain.resource import Metadata
-from domain.workload.profiles import Profile, Rule
+from domain.workload.endpoint import Profile, Rule
 from ports.datastore import ProfileKey, Stored
 
 TYPE_CHECKING = False

@@ -11,7 +11,7 @@ host end stays down until duplicate address detection is off, and addresses come
 from __future__ import annotations
 
 from domain.ipam.address import V4, V6, Address, Cidr
-from domain.linux.mac import BadMac, parse_mac
+from domain.linux.link import BadMac, parse_mac
 from domain.linux.steps import (
     CONTAINER,
     HOST,

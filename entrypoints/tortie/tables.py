@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from domain.cluster import ClusterInformation, Node
     from domain.ipam.pools import IPAMConfiguration, IPReservation, Pool
-    from domain.workload.endpoint import WorkloadEndpoint
-    from domain.workload.profiles import Profile
+    from domain.workload.endpoint import Profile, WorkloadEndpoint
 
     Column: TypeAlias = tuple[str, Callable[[Any], str]]
 

@@ -20,8 +20,7 @@ from domain.ipam.block import Affinity, Attribute, Block, Handle, Owner, new_blo
 from domain.ipam.pools import AllocationConfig, Pool
 from domain.moment import rfc3339
 from domain.resource import Metadata
-from domain.workload.endpoint import WorkloadEndpoint
-from domain.workload.profiles import Profile
+from domain.workload.endpoint import Profile, WorkloadEndpoint
 from ports.clock import Deadline
 from ports.datastore import (
     Affinities,

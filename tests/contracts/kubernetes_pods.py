@@ -16,8 +16,7 @@ from contracts.cluster import ClusterContract
 from contracts.datastore import SOON, endpoint, keys
 from domain.ipam.address import Address
 from domain.resource import Metadata
-from domain.workload.endpoint import WorkloadEndpoint
-from domain.workload.profiles import Profile
+from domain.workload.endpoint import Profile, WorkloadEndpoint
 from ports.cluster import NoSuchObject
 from ports.datastore import (
     NodeKey,

@@ -12,7 +12,7 @@ from domain.cni.gate_url import parse_gate_url, resolve_redirect, shown
 from domain.cni.go_quote import go_quoted
 from domain.cni.versions import check_version, parse_version
 from domain.ipam.address import Address, Cidr
-from domain.linux.mac import parse_mac
+from domain.linux.link import parse_mac
 from domain.moment import go_string, parse_go_string, parse_rfc3339, rfc3339
 from domain.workload.annotations import parse_prefix
 from domain.workload.identity import Identity, full_name, parse_name, split_name

@@ -32,10 +32,10 @@ from ports.datastore import (
     NodeKey,
 )
 from usecases.calls.safeguards import Undo
+from usecases.ipam.affinities import ensure_block
 from usecases.ipam.assign_specific import assign_specific
 from usecases.ipam.auto_assign import auto_assign
 from usecases.ipam.claim_block import claim_block
-from usecases.ipam.ensure_block import ensure_block
 from usecases.ipam.free_addresses import free_handle
 from usecases.ipam.release_listed import release_listed
 from usecases.ipam.work import Work

@@ -1,7 +1,8 @@
 """Claim blocks for an owner and give them up again, by range, by block, by owner and by pool.
 
 No plugin and no command calls this yet. It is kept for Windows nodes, which claim and give up blocks by themselves, and
-for taking a node or a pool out of service, as Calico's IPAM library can.
+for taking a node or a pool out of service, as Calico's IPAM library can. Windows also needs to know a node's range when
+it makes the node's network, which comes before the first container (`ensure_block`).
 
 Giving up a block that holds addresses leaves it to those who hold them: it gets no new owner, and its last address
 takes it along. Blocks that somebody else owns are never touched.
@@ -18,15 +19,18 @@ from domain.ipam.errors import IpamError
 from domain.ipam.pools import enabled_pools, pool_of, require_block_size
 from ports.datastore import Affinities, AffinityKey, BlockKey, IPPools
 from ports.errors import Conflict, Missing, PortError
+from usecases.ipam.allocation_terms import read_surroundings, terms_for, versions_of
+from usecases.ipam.block_supply import BlockSupply, give_up_deselected
 from usecases.ipam.claim_block import BlockClaimConflict, ClaimOvertaken, claim_block, drop_affinity, give_up_block
 from usecases.ipam.work import LostRace, until_won
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from domain.ipam.block import Affinity, Block
     from domain.ipam.pools import Pool
+    from domain.ipam.request import AssignRequest
     from ports.datastore import Stored
     from usecases.ipam.work import Work
 
@@ -152,3 +156,18 @@ def _key(affinity: Stored[Affinity]) -> AffinityKey:
     key = affinity.key
     assert isinstance(key, AffinityKey)  # noqa: S101 - narrows the type
     return key
+
+
+def ensure_block(work: Work, request: AssignRequest) -> Mapping[int, Cidr]:
+    """A block of the node for each IP version with a count above 0; how many blocks it may own does not matter.
+
+    A version is missing from the answer if the pools have no place left. IpamError as for an assignment.
+    """
+    found = read_surroundings(work, request)
+    blocks: dict[int, Cidr] = {}
+    for terms in [terms_for(version, found) for version in versions_of(request)]:
+        give_up_deselected(work, terms)
+        block = BlockSupply(work, terms, limited=False).next(least=0)
+        if block is not None:
+            blocks[terms.version] = block.record.cidr
+    return blocks

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
 from domain.cni.plugin_conf import OWN_IPAM
-from domain.linux.mac import parse_mac
+from domain.linux.link import parse_mac
 from domain.workload.annotations import FLOATING_IPS, floating_nats, hardware_address
 from domain.workload.status_file import policy_key, status_file_name
 from usecases.calls.effects import connect_device

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from adapters.linux.errno_text import reason
+from adapters.linux.files import reason
 from adapters.linux.process.child import ChildCommand, run
 from ports.errors import Refused
 

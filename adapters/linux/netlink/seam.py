@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from errno import EINVAL, ENODEV, ENOTSUP, EOPNOTSUPP
 
-from adapters.linux.errno_text import go_text
+from adapters.linux.files import go_text
 from domain.ipam.address import Address, Cidr
 from domain.value import Value
 

@@ -5,7 +5,7 @@ Invariant: whatever the program does, the answer is a version, silence, or one e
 
 from __future__ import annotations
 
-from adapters.linux.errno_text import reason
+from adapters.linux.files import reason
 from adapters.linux.process.child import ChildCommand, Finished, run
 from domain.cni.go_quote import printable
 from domain.json_text import JsonError, parse

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
-from adapters.linux.errno_text import reason
+from adapters.linux.files import reason
 from adapters.linux.process.child import ChildCommand, Finished, dies_with_us, run
 from adapters.linux.process.plugin_path import find_plugin
 from domain.cni.errors import (

@@ -6,7 +6,7 @@ from errno import EEXIST, EINVAL, ENOBUFS, ENODEV, ENOTSUP, EOPNOTSUPP, EPERM
 
 import pytest
 
-from adapters.linux.errno_text import go_text
+from adapters.linux.files import go_text
 from adapters.linux.interpreter import Interpreter
 from adapters.linux.netlink.seam import KernelError, KernelRoute, LinkMissing, Netlink, Unanswered, unsupported
 from adapters.memory.clock import MemoryClock

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.linux.errno_text import reason
+from adapters.linux.files import reason
 from adapters.linux.process.plugin_path import find_plugin
 from ports.errors import Refused
 

@@ -60,7 +60,7 @@ LIBRARY_TRANSPORTS = {
     *("adapters.grpc.messages", "adapters.grpc.cni_dataplane_pb2"),  # google.protobuf; the first call imports grpc
 }
 OWN = ("domain", "ports", "usecases", "adapters", "entrypoints")
-OPERATOR = ("entrypoints.tortie", "entrypoints.wiring.container")  # the `tortie` command, not a plugin
+OPERATOR = ("entrypoints.tortie", "entrypoints.wiring.container", "entrypoints.wiring.doctor")  # of `tortie`, no plugin
 GUARD = "entrypoints.tortie.guard"  # is loaded before the rest of it
 
 
@@ -146,10 +146,10 @@ def test_version_loads_what_reads_a_request_and_nothing_else(name: str, own: str
 
 @pytest.fixture
 def netconf(tmp_path: Path) -> str:
-    """A configuration whose datastore is ready and has no pools."""
+    """A configuration whose datastore is ready and has one pool."""
     clock = SystemClock()
     with SqliteDatastore(str(tmp_path / "datastore.db"), clock, create=True) as datastore:
-        initialise_cluster(datastore, Wish("node-a", "0" * 32, (), {}), clock.deadline(10))
+        initialise_cluster(datastore, Wish("node-a", "0" * 32, ("10.0.0.0/16",), {}), clock.deadline(10))
     settings = {"datastore_type": "sqlite", "sqlite_path": str(tmp_path / "datastore.db"), "nodename": "node-a"}
     files = {"nodename_file_optional": True, "ipam_lock_file": str(tmp_path / "lock"), "ipam": {"type": "calico-ipam"}}
     return json.dumps({"cniVersion": "1.0.0", "name": "net1", "type": "calico", **settings, **files})

@@ -21,7 +21,6 @@ EXCEPTIONS = {
     "adapters.etcdv3.etcdrpc": "the package etcd3 looks up its services here",
     "domain.ipam.block:Block.is_consistent": "the invariant as code: properties hold every operation to it",
     "usecases.ipam.affinities": "kept for Windows nodes, and for taking a node or a pool out of service",
-    "usecases.ipam.ensure_block": "kept for Windows, which needs a node's block before its first container",
     "usecases.ipam.owners": "kept for Felix's part of a live migration, which ours is tested against",
     "usecases.ipam.release_listed:free_cooled_down": "kept for a service that collects all the time",
     "domain.ipam.owner_update:require_sense": "of usecases.ipam.owners",

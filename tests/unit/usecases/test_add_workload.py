@@ -15,8 +15,7 @@ from domain.cni.result import Dns, Result, ResultInterface, ResultIp, ResultRout
 from domain.ipam.address import Address, Cidr
 from domain.linux.steps import AddAddress, CreatePair, EnsureRoute
 from domain.resource import Metadata
-from domain.workload.endpoint import WorkloadEndpoint
-from domain.workload.profiles import Rule
+from domain.workload.endpoint import Rule, WorkloadEndpoint
 from ports.datastore import (
     BlockKey,
     ClusterInformationKey,

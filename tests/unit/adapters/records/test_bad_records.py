@@ -11,7 +11,7 @@ from adapters.records.members import BadRecord
 from domain.ipam.address import Cidr
 from domain.ipam.block import Affinity, Attribute, Block, Handle, Owner
 from domain.ipam.pools import AllocationConfig
-from domain.workload.profiles import Rule
+from domain.workload.endpoint import Rule
 from ports.datastore import (
     AffinityKey,
     AllocationConfigKey,

@@ -22,9 +22,8 @@ from adapters.records.kubernetes_profiles import namespace_profile, profile_sour
 from adapters.records.members import BadRecord
 from domain.ipam.address import Cidr
 from domain.resource import Metadata
-from domain.workload.endpoint import WorkloadEndpoint
+from domain.workload.endpoint import Profile, Rule, WorkloadEndpoint
 from domain.workload.pod import ContainerPort, Namespace, OwnerReference, Pod, VirtualMachineObject
-from domain.workload.profiles import Profile, Rule
 from ports.datastore import ProfileKey, Stored
 from strategies import endpoints
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from domain.ipam.address import Address
-from domain.linux.mac import link_local, parse_mac
+from domain.linux.link import link_local, parse_mac
 from domain.workload.plan import HOST_MAC
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from domain.resource import Metadata
-from domain.workload.profiles import Profile, Rule, allow_profile
+from domain.workload.endpoint import Profile, Rule, allow_profile
 
 
 def test_endpoints_of_a_plain_network_reach_each_other_and_everything_out():

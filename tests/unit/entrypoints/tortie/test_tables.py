@@ -8,8 +8,7 @@ from adapters.records.kinds import KINDS
 from domain.cluster import ClusterInformation, Node
 from domain.ipam.pools import IPAMConfiguration, IPReservation, Pool
 from domain.resource import Metadata
-from domain.workload.endpoint import Nat, WorkloadEndpoint
-from domain.workload.profiles import Profile
+from domain.workload.endpoint import Nat, Profile, WorkloadEndpoint
 from entrypoints.tortie.tables import table
 
 

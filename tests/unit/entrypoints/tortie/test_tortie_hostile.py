@@ -18,8 +18,7 @@ from domain.ipam.address import Cidr
 from domain.ipam.block import CONFIRMED, HOST, Affinity, Attribute, Handle, Owner, new_block
 from domain.ipam.pools import IPReservation, Pool
 from domain.resource import Metadata
-from domain.workload.endpoint import WorkloadEndpoint
-from domain.workload.profiles import Profile
+from domain.workload.endpoint import Profile, WorkloadEndpoint
 from entrypoints.tortie import main as operator
 from entrypoints.wiring.container import Container
 from ports.datastore import (

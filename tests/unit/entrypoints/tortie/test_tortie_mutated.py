@@ -15,7 +15,7 @@ from adapters.memory.node import MemoryNode
 from domain.ipam.address import Cidr
 from domain.ipam.pools import AllocationConfig, IPAMConfiguration, IPReservation
 from domain.resource import Metadata
-from domain.workload.profiles import Profile
+from domain.workload.endpoint import Profile
 from entrypoints.tortie import main as operator
 from entrypoints.wiring.container import Container
 from ports.datastore import AllocationConfigKey, IPAMConfigurationKey, IPReservationKey, ProfileKey
