@@ -12,21 +12,18 @@ from __future__ import annotations
 
 from domain.ipam.errors import IpamError
 from domain.value import Value
-from ports.datastore import ClusterInformationKey
-from ports.errors import Conflict, Missing, PortError, Refused
-from usecases.upgrade.reservations import Outcome, Reservations, work_step
-from usecases.upgrade.tunnel import PAUSE, TRIES, keep_tunnel_address
+from ports.errors import PortError, Refused
+from usecases.upgrade.reservations import Outcome, Reservations
+from usecases.upgrade.switch import PAUSE, Switch
+from usecases.upgrade.tunnel import keep_tunnel_address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from domain.cluster import ClusterInformation
     from domain.ipam.upgrade import Left
-    from ports.clock import Deadline
-    from ports.datastore import Stored
     from ports.runtime import UpgradeRuntime
     from usecases.calls.safeguards import Undo
 
-_CLUSTER = ClusterInformationKey("default")
+_LOCK_WAIT = 60.0  # seconds for host-local's lock, which each call of it holds for some milliseconds
 
 
 class Wish(Value):
@@ -39,12 +36,18 @@ class Wish(Value):
 
 def upgrade_until_done(runtime: UpgradeRuntime, wish: Wish, undo: Undo) -> Outcome:
     """As often as it fails, as the original does: whatever is away now may be back in a second."""
+    switch = Switch(runtime, undo)
     while True:
         try:
-            return upgrade_ipam(runtime, wish, undo)
+            return _upgrade(runtime, wish, switch)
         except (PortError, IpamError) as error:
             runtime.log.error("failed to migrate ipam, retrying...", error=error)
             runtime.clock.sleep(PAUSE)
+
+
+def upgrade_ipam(runtime: UpgradeRuntime, wish: Wish, undo: Undo) -> Outcome:
+    """Once. Errors are raised with the datastore not ready, unless it never came to that."""
+    return _upgrade(runtime, wish, Switch(runtime, undo))
 
 
 def foresee_upgrade(runtime: UpgradeRuntime, wish: Wish) -> Outcome:
@@ -52,26 +55,24 @@ def foresee_upgrade(runtime: UpgradeRuntime, wish: Wish) -> Outcome:
     return Reservations(runtime, wish.node).foresee() if runtime.reservations.exist() else Outcome()
 
 
-def upgrade_ipam(runtime: UpgradeRuntime, wish: Wish, undo: Undo) -> Outcome:
-    """Once. Errors are raised with the datastore not ready, unless it never came to that.
-
-    If there is nothing but what cannot be moved, the cluster is not stopped for it once more.
-    """
+def _upgrade(runtime: UpgradeRuntime, wish: Wish, switch: Switch) -> Outcome:
+    """If there is nothing but what cannot be moved, the cluster is not stopped for it once more."""
     files, reservations = runtime.reservations, Reservations(runtime, wish.node)
     if not files.exist():
+        switch.on_if_ours()
         return Outcome()
     left = keep_tunnel_address(runtime, wish.node)
     if not files.names():
+        switch.on_if_ours()
         return _ended(runtime, Outcome(left=left))
     foreseen = _with(reservations.foresee(), left)
-    if foreseen.in_vain and _is_ready(_information(runtime)):
+    if foreseen.in_vain and switch.is_on():
         return foreseen
-    _disable(runtime, undo)
+    switch.off()
     _end_programs(runtime, wish)
-    with files.held(runtime.clock.deadline(60.0)):
+    with files.held(runtime.clock.deadline(_LOCK_WAIT)):
         outcome = _with(reservations.move(), left)
-        _enable(runtime)
-        undo.keep()
+        switch.on()
         return _ended(runtime, outcome)
 
 
@@ -87,70 +88,6 @@ def _ended(runtime: UpgradeRuntime, outcome: Outcome) -> Outcome:
         except PortError as error:
             runtime.log.error("failed to remove the reservations' directory", error=error)
     return outcome
-
-
-def _is_ready(stored: Stored[ClusterInformation]) -> bool:
-    """What is unset the original takes for ready here."""
-    return stored.record.datastore_ready is not False
-
-
-def _information(runtime: UpgradeRuntime) -> Stored[ClusterInformation]:
-    stored = runtime.datastore.get(_CLUSTER, work_step(runtime).deadline)
-    if stored is None:
-        raise Missing(_CLUSTER)
-    return stored
-
-
-def _disable(runtime: UpgradeRuntime, undo: Undo) -> None:
-    """Whoever finds it disabled already leaves that to others when it fails."""
-    for _ in range(TRIES):
-        stored = _information(runtime)
-        if not _is_ready(stored):
-            return
-        _register(runtime, stored.record, undo)
-        try:
-            _write(runtime, stored, ready=False)
-        except Conflict:
-            undo.keep()
-            runtime.clock.sleep(PAUSE)
-        else:
-            return
-    raise Conflict(_CLUSTER)
-
-
-def _register(runtime: UpgradeRuntime, former: ClusterInformation, undo: Undo) -> None:
-    """The way back to how ready it was. Whatever others change meanwhile stays."""
-
-    def restore(deadline: Deadline) -> None:
-        stored = runtime.datastore.get(_CLUSTER, deadline)
-        if stored is not None and not _is_ready(stored):
-            restored = stored.record.replace(datastore_ready=former.datastore_ready)
-            runtime.datastore.update(_CLUSTER, restored, stored.revision, deadline)
-
-    undo.register("datastoreReady: false", restore)
-
-
-def _enable(runtime: UpgradeRuntime) -> None:
-    """Whoever has disabled it: the original does the same."""
-    try:
-        for _ in range(TRIES):
-            stored = _information(runtime)
-            if stored.record.datastore_ready:
-                return
-            try:
-                _write(runtime, stored, ready=True)
-            except Conflict:
-                runtime.clock.sleep(PAUSE)
-            else:
-                return
-        raise Conflict(_CLUSTER)
-    except PortError as error:
-        raise Refused(f"failed to re-enable cluster: {error}") from error
-
-
-def _write(runtime: UpgradeRuntime, stored: Stored[ClusterInformation], *, ready: bool) -> None:
-    record = stored.record.replace(datastore_ready=ready)
-    runtime.datastore.update(stored.key, record, stored.revision, work_step(runtime).deadline)
 
 
 def _end_programs(runtime: UpgradeRuntime, wish: Wish) -> None:

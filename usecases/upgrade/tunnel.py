@@ -15,6 +15,7 @@ from ports.datastore import NodeKey
 from ports.errors import Conflict, Missing, PortError, Refused
 from usecases.ipam.take_over import take_over
 from usecases.upgrade.reservations import read_terms, work_step
+from usecases.upgrade.switch import PAUSE, TRIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from ports.datastore import Stored
     from ports.runtime import UpgradeRuntime
     from usecases.ipam.work import Work
-
-TRIES = 5
-PAUSE = 1.0  # seconds before a record that somebody else has changed is read again
 
 
 def keep_tunnel_address(runtime: UpgradeRuntime, name: str) -> tuple[Left, ...]:

@@ -176,6 +176,41 @@ def test_it_may_be_killed_at_any_request(host: UpgradeHost) -> None:
 
 
 @pytest.mark.stores("etcd", "v1")
+def test_it_outlasts_a_lost_answer_at_any_write(host: UpgradeHost) -> None:
+    """It goes on by itself, and nothing is recorded twice."""
+    node = prepared(host)
+    host.forget()
+    assert node.upgrade().exit == 0
+    for number in [one.number for one in host.seen() if one.writes]:
+        node = prepared(host)
+        host.lose_answer(number)
+        assert node.upgrade().exit == 0
+        host.forget()
+        node.is_upgraded()
+
+
+def test_two_nodes_at_once(host: UpgradeHost) -> None:
+    """Whoever ends first makes the cluster ready, as with the original; the other goes on all the same."""
+    nodes = [prepared(host) for _ in range(2)]
+    processes = [node.start(TORTIE_UPGRADE_WAIT=str(number)) for number, node in enumerate(nodes)]
+    for process in processes:
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    for node in nodes:
+        node.is_upgraded()
+
+
+def test_one_node_twice_at_once(host: UpgradeHost) -> None:
+    """A runtime that has lost sight of the first init container."""
+    node = prepared(host)
+    processes = [node.start(TORTIE_UPGRADE_WAIT="0.5") for _ in range(3)]
+    for process in processes:
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    node.is_upgraded()
+
+
+@pytest.mark.stores("etcd", "v1")
 def test_it_may_be_killed_at_any_change_of_a_file(host: UpgradeHost) -> None:
     """Each call of the system that removes something, before it happens, by the kernel's own tracing."""
     ended = 0

@@ -24,8 +24,8 @@ from integration.pods.world import NAMESPACE, PodHost
 from services.custom_resources import GROUPS
 from services.etcd import EtcdServer
 from services.kube_proxy import Asked, KubeProxy
-from services.request_faults import after, before
-from services.request_proxy import Request, RequestProxy
+from services.request_faults import after, before, lose_reply
+from services.request_proxy import Cut, Request, RequestProxy
 
 NETWORK = "k8s-pod-network"
 POOL = "10.64.0.0/12"
@@ -189,10 +189,21 @@ class UpgradeHost(PodHost):
             action = (after if carried_out else before)(step)
             self.api.arm(lambda asked: asked.number == number, action, times=1)
 
+    def lose_answer(self, number: int) -> None:
+        """The datastore carries that request out, once; the connection ends before its answer."""
+        if self.requests:
+            self.at_request(number, _cut, carried_out=True)
+        else:
+            self.api.arm(lambda asked: asked.number == number, lose_reply, times=1)
+
     def forget(self) -> None:
         if self.requests:
             self.requests.listen()
         self.api.forget()
+
+
+def _cut() -> None:
+    raise Cut
 
 
 def killed(node: Node, number: int, *, carried_out: bool) -> None:

@@ -74,7 +74,7 @@ def test_it_may_die_at_every_step(fate):
 
 
 @given(st.lists(st.tuples(st.sampled_from(FATES), st.integers(1, 60)), max_size=5))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 def test_it_may_die_as_often_as_it_likes(faults):
     node = Upgrading()
     for fate, at in faults:
@@ -82,11 +82,9 @@ def test_it_may_die_as_often_as_it_likes(faults):
     node.ends()
 
 
-@pytest.mark.parametrize("fate", FATES)
-def test_a_failure_that_is_given_up_leaves_the_cluster_ready(fate):
-    """Unless it is killed: then the next upgrade makes it ready."""
+def test_a_failure_that_is_given_up_leaves_the_cluster_ready():
+    """As `tortie ipam upgrade` gives up. Who is killed cannot: the next upgrade makes it ready."""
     for at in range(1, 60):
         node = Upgrading()
-        node.disturbed(fate, at)
-        if fate == LOSE_REPLY:
-            assert node.is_ready() is True, at
+        node.disturbed(LOSE_REPLY, at)
+        assert node.is_ready() is True, at

@@ -517,6 +517,17 @@ def test_progress_is_told_every_two_seconds(node):
     assert any("Moving reservations" in line for line in node.log.shown())
 
 
+@pytest.mark.parametrize("left", [None, {}])
+def test_when_somebody_else_clears_the_directory_the_cluster_is_made_ready(node, left):
+    """A second upgrade of the node, or an operator, between two tries of ours."""
+    node.reserve("10.244.0.2")
+    node.node.broken.add(PROGRAMS[0])
+    node.clock.sleep = lambda _seconds: setattr(node.files, "texts", left)
+    assert node.upgrade_until_done() == Outcome()
+    assert node.is_ready() is True
+    assert node.files.texts is None
+
+
 # --- many at once -----------------------------------------------------------------------------------------------------
 
 
