@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".conf", ".conflist", ".json")
 CALICO = "calico"
 OURS = (CALICO, "my-custom-cni")
+_DELEGATING = frozenset(["multus", "multus-shim"])  # they take the next file's network, or one that they name
 CONFIGURATION, OTHERS = "configuration", "other-configurations"
 _INSTALL = "write it with `tortie install`, or apply one of the manifests"
 
@@ -107,9 +108,13 @@ def judge_others(files: Sequence[NetworkFile]) -> tuple[Diagnosis, ...]:
     if not before:
         return (ok(OTHERS, f"no other file sorts before {chosen.path}"),)
     remove = "remove it, or rename it so that it does not end in .conf, .conflist or .json"
-    taken = [file for file in before if not file.fault]
+    taken = [file for file in before if not file.fault and not _DELEGATING.intersection(file.types)]
+    if not taken and not any(file.fault for file in before):
+        asked = listed([_shown(file) for file in before])
+        return (ok(OTHERS, f"{asked} sorts before {chosen.path}, and leaves pods' first network to another"),)
     if taken:
         seen = f"{listed([_shown(file) for file in taken])} sorts before {chosen.path}, so runtimes take it first"
         return (error(OTHERS, seen, remove),)
-    seen = f"{listed([_shown(file) for file in before])} sorts before {chosen.path}, and runtimes may stop at it"
+    spoilt = listed([_shown(file) for file in before if file.fault])
+    seen = f"{spoilt} sorts before {chosen.path}, and runtimes may stop at it"
     return (error(OTHERS, seen, remove),)

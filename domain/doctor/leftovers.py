@@ -39,7 +39,10 @@ class Strays(Value):
 def strays(
     links: Iterable[Link], endpoints: Iterable[WorkloadEndpoint], node: str, prefixes: Sequence[str] = (DEFAULT_PREFIX,)
 ) -> Strays:
-    """What one look finds. `prefixes` are those of containers' devices."""
+    """What one look finds. `prefixes` are those of containers' devices.
+
+    A pod that has no address yet, or no longer, has an endpoint too, and need not have a device.
+    """
     own = [endpoint for endpoint in endpoints if endpoint.node == node]
     devices = {link.name for link in links}
     pairs = {link.name for link in links if link.kind in _PAIRS and link.name.startswith(tuple(prefixes))}
@@ -50,7 +53,7 @@ def strays(
             [
                 (f"{endpoint.metadata.namespace}/{endpoint.metadata.name}", endpoint.interface_name)
                 for endpoint in own
-                if endpoint.interface_name not in devices
+                if endpoint.ip_networks and endpoint.interface_name not in devices
             ]
         ),
     )

@@ -9,6 +9,7 @@ from adapters.memory.log import RecordingLog
 from domain.cluster import ClusterInformation, Node
 from domain.doctor.diagnosis import OK
 from domain.doctor.seen import CredentialsSeen, FileSeen, Uplink
+from domain.ipam.address import Cidr
 from domain.ipam.pools import Pool
 from domain.json_text import dumps, parse
 from domain.linux.link import Link
@@ -20,6 +21,7 @@ from ports.errors import PortError
 from usecases.doctor.patient import Folders, Patient, Ways
 from usecases.examine_node import examine_node
 
+ADDRESSES = (Cidr.parse("10.244.0.2/32"),)
 NEVER = Deadline(1e9)
 NODE = "node1"
 NET, BIN = "/etc/cni/net.d", "/opt/cni/bin"
@@ -71,7 +73,11 @@ class DoctorNode:
 
     def add_endpoint(self, name: str, device: str, container: str = "c1") -> None:
         endpoint = WorkloadEndpoint(
-            Metadata(name, namespace="default"), node=NODE, interface_name=device, container_id=container
+            Metadata(name, namespace="default"),
+            node=NODE,
+            interface_name=device,
+            container_id=container,
+            ip_networks=ADDRESSES,
         )
         self.put(WorkloadEndpointKey("default", name), endpoint)
 

@@ -60,6 +60,9 @@ def test_a_pod_without_its_device(host: ScratchHost, served: Served) -> None:
     cluster.add_namespace("test")
     cluster.add_pod("test", "a", node=NODE, annotations={"cni.projectcalico.org/podIPs": "10.244.0.2/32"})
     assert host.complaints(**host.administrator) == [("endpoints", "error")]
+    cluster.set_pod_status("test", "a", phase="Succeeded")
+    cluster.add_pod("test", "b", node=NODE)
+    assert host.complaints(**host.administrator) == [], "one has come to its end, one has no address yet"
 
 
 def test_an_account_that_may_nothing(host: ScratchHost, served: Served) -> None:

@@ -35,6 +35,7 @@ from domain.doctor.kernel import (
 from domain.doctor.leftovers import Alive, Reserved, Strays, judge_reservations, judge_strays, strays
 from domain.doctor.records import judge_node_name, judge_node_record, judge_pools, tunnel_takes, versions_wanted
 from domain.doctor.seen import CredentialsSeen, FileSeen, Uplink
+from domain.ipam.address import Cidr
 from domain.ipam.pools import Pool
 from domain.json_text import dumps
 from domain.linux.link import Link
@@ -116,6 +117,11 @@ class TestConfiguration:
 
     def test_nothing_before_ours_is_in_order(self):
         assert states(judge_others([network("10", "calico"), network("20", "flannel")])) == [OK]
+
+    def test_multus_sorts_before_everybody_and_is_no_rival(self):
+        files = [network("00", "multus"), network("10", "calico")]
+        assert states(judge_others(files)) == [OK]
+        assert states(judge_others([read_network_file("05", "{"), *files])) == [ERROR]
 
     @pytest.mark.parametrize("before", [network("05", "flannel"), read_network_file("05", "{")])
     def test_what_sorts_before_ours_is_an_error(self, before):
@@ -367,8 +373,13 @@ def link(name, kind="veth"):
     return Link(1, name, kind, up=True, mtu=1500, mac="")
 
 
-def endpoint(name, device, node="n", container="c"):
-    return WorkloadEndpoint(Metadata(name, namespace="ns"), node=node, interface_name=device, container_id=container)
+ADDRESSES = (Cidr.parse("10.0.0.2/32"),)
+
+
+def endpoint(name, device, node="n", container="c", networks=ADDRESSES):
+    return WorkloadEndpoint(
+        Metadata(name, namespace="ns"), node=node, interface_name=device, container_id=container, ip_networks=networks
+    )
 
 
 class TestLeftovers:
@@ -382,6 +393,10 @@ class TestLeftovers:
         found = strays([link("cali1"), link("tap1")], [endpoint("a", "cali2")], "n", ("cali", "tap"))
         assert found == Strays(frozenset(["cali1", "tap1"]), frozenset([("ns/a", "cali2")]))
         assert states(judge_strays(found, 1)) == [WARNING, ERROR]
+
+    def test_a_pod_without_an_address_needs_no_device_and_may_have_one(self):
+        pending = [endpoint("a", "cali2", networks=()), endpoint("b", "cali3", networks=())]
+        assert not strays([link("cali3")], pending, "n")
 
     def test_only_what_both_looks_have_found(self):
         one, two = Strays(frozenset("ab"), frozenset([("e", "d")])), Strays(frozenset("bc"))
