@@ -1,4 +1,7 @@
-"""Records that describe the cluster itself: whether it may be used, and its nodes."""
+"""Records that describe the cluster itself: whether it may be used, and its nodes.
+
+Invariant: what we do not know of a record is kept, in its place.
+"""
 
 from __future__ import annotations
 

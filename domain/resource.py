@@ -1,4 +1,7 @@
-"""What every v3 resource has in common: its metadata, and the labels by which others find it."""
+"""What every v3 resource has in common: its metadata, and the labels by which others find it.
+
+Invariant: members that we do not know survive a rewrite.
+"""
 
 from __future__ import annotations
 

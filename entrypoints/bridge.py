@@ -1,6 +1,8 @@
 """`my-custom-cni`, the bridge plugin, which also answers to `bridge`: its flag, its verbs, and what it works with.
 
 The name it was called by decides the defaults (domain/bridge/conf); after this module only they count.
+
+Invariant: a verb loads what it needs and no other verb's use case.
 """
 
 from __future__ import annotations

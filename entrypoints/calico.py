@@ -1,6 +1,8 @@
 """`calico`, the network plugin: its flags, and which use case answers which verb.
 
 Use cases are imported by the verb that needs them, because start-up is latency.
+
+Invariant: a verb loads its own use case and no other one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""`calico-ipam`, the IPAM plugin: its flags, and which use case answers which verb."""
+"""`calico-ipam`, the IPAM plugin: its flags, and which use case answers which verb.
+
+Invariant: a verb loads its own use case and no other one.
+"""
 
 from __future__ import annotations
 

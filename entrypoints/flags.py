@@ -2,6 +2,8 @@
 
 All flags are boolean: `-x`, `--x`, `-x=true`. Parsing stops at the first word that is no flag, or after `--`; what
 follows is ignored, as the original does (tests pass it a netconf there).
+
+Invariant: texts and exit codes are those of Go's package.
 """
 
 from __future__ import annotations

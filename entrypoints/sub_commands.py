@@ -1,6 +1,8 @@
 """The original's sub-commands as far as this build has them: another way to start the plugins, and the version.
 
 What Calico's combined executable has beyond that (felix, calicoctl, …) is not here; saying so beats guessing.
+
+Invariant: whatever is not here ends with an error that names it.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@ The interpreter drops what is raised inside a finalizer or a weak reference's ca
 the handler also leaves the signal's name behind, and `settle` raises again what was lost.
 
 `_signal` is the core of `signal`, which would load `enum`.
+
+Invariant: of several signals one at most is raised, and none is lost while a verb runs.
 """
 
 from __future__ import annotations

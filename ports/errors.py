@@ -3,6 +3,8 @@
 `Conflict`, `AlreadyExists` and `Missing` are answers that our own loops deal with. `Unavailable` and `Expired` mean
 that the runtime tries later (CNI code 11). `Unauthorized` means that an operator mends credentials. `Refused` is an
 outside system's clear no (the kernel's, a delegate's), whose text goes to the user as it is.
+
+Invariant: nothing else leaves an adapter because of what is outside of it.
 """
 
 from __future__ import annotations

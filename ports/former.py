@@ -2,6 +2,8 @@
 
 A runtime may hand a DEL a configuration that has changed, or lost members, since the ADD. What the ADD made must still
 be found: by the files that it was configured with, and by the IPAM plugin that it used.
+
+Invariant: what is found so is only used to take back, never to make.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Asking an IPAM plugin for addresses: another executable from CNI_PATH, or our own calico-ipam in this process."""
+"""Asking an IPAM plugin for addresses: another executable from CNI_PATH, or our own calico-ipam in this process.
+
+Invariant: which of the two it is shows in nothing but the time that it takes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What an operator can read afterwards. Never raises; never receives secrets, raw stdin or whole pods."""
+"""What an operator can read afterwards. Never raises; never receives secrets, raw stdin or whole pods.
+
+Invariant: a call never depends on it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Waiting until something else is ready: an HTTP gate before networking, policy after it."""
+"""Waiting until something else is ready: an HTTP gate before networking, policy after it.
+
+Invariant: every wait ends with its deadline.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The ports of one call, each opened on first use: a VERSION opens none, a DEL never opens what only ADD needs."""
+"""The ports of one call, each opened on first use: a VERSION opens none, a DEL never opens what only ADD needs.
+
+Invariant: a port is opened at most once in a call.
+"""
 
 from __future__ import annotations
 

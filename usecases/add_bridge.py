@@ -2,6 +2,8 @@
 
 The bridge, a pair of devices with one end in it, the addresses that IPAM gives, the host as gateway, masquerading, and
 a record of it all. Every effect but the bridge itself and its addresses, which others share, is registered for undo.
+
+Invariant: what is taken back is what this call made, and no more.
 """
 
 from __future__ import annotations

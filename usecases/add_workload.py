@@ -2,6 +2,8 @@
 
 Refuse what can be refused, find out whether the container is networked already, network it if not, see that its
 profile exists, and answer. Every effect is registered for undo; the caller keeps or undoes them all.
+
+Invariant: nothing is allocated before all that can be refused has been looked at.
 """
 
 from __future__ import annotations

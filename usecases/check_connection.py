@@ -1,4 +1,7 @@
-"""`calico -t`: can the datastore be reached, and does Calico say that it is ready?"""
+"""`calico -t`: can the datastore be reached, and does Calico say that it is ready?
+
+Invariant: nothing is changed.
+"""
 
 from __future__ import annotations
 

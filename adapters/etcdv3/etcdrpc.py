@@ -3,6 +3,8 @@
 What the package brings was generated for protobuf 3 and does not load with a later one. So the messages that we use
 are declared in etcd_api.proto, and this module takes the package's one's place. Services that we do not call are
 there for the package's client to hold, and are empty.
+
+Invariant: the package finds every name that it looks for when it is loaded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The cluster of a node that has none: calls that need no orchestrator never notice, others say what is missing."""
+"""The cluster of a node that has none: calls that need no orchestrator never notice, others say what is missing.
+
+Invariant: asked for anything, it says what to configure.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The orchestrator as dicts of its objects; `namespaces` None stands for a node without any cluster configured."""
+"""The orchestrator as dicts of its objects; `namespaces` None stands for a node without any cluster configured.
+
+Invariant: what is not in the dicts is missing in the words of the API server.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Another configuration's ports and plugins as a test has prepared them."""
+"""Another configuration's ports and plugins as a test has prepared them.
+
+Invariant: nothing is there but what a test has put there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""CNI errors: the numbers and the one shape in which a failed call answers its runtime."""
+"""CNI errors: the numbers and the one shape in which a failed call answers its runtime.
+
+Invariant: a number means what the CNI specification or, from 100 on, the original says.
+"""
 
 from __future__ import annotations
 

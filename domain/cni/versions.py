@@ -2,6 +2,8 @@
 
 Two comparisons exist and must not be confused: ADD and DEL want the configuration's version to be in the list to the
 letter; CHECK, GC and STATUS first ask whether it is at least the one that introduced the verb.
+
+Invariant: what is refused is refused in the CNI library's words.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 An address counts as leaked only if nothing speaks for its holder: tunnels, Windows' own reservations and load balancers
 have no endpoint, and a call that is still at work has not written one yet. A virtual machine keeps its addresses while
 it is off; they are left over only once it is known to be gone, and no pod with an endpoint owns them.
+
+Invariant: pure; an address for whose holder anything speaks is no leak.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Compare blocks with the affinities, nodes and pools that they belong to.
 
 The block says whose it is; an affinity is a lead to it that a node follows and that routing trusts once confirmed.
+
+Invariant: pure; of a block and an affinity that differ the block is right.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 A death between two writes leaves a handle that counts too much, which nobody can see from the handle alone; one that
 counts too little is worse, since a DEL would miss an address.
+
+Invariant: pure; of a count and a block that differ the block is right.
 """
 
 from __future__ import annotations

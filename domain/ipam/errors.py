@@ -1,6 +1,8 @@
 """Why an address could not be given or taken back: the user changes something, and the text says what.
 
 Texts are the original's where one is recorded.
+
+Invariant: each text can go to the user as it is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What is asked of allocation, and what came of it, as values."""
+"""What is asked of allocation, and what came of it, as values.
+
+Invariant: an answer names each address with the block and the sequence number that give it back.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`tortie delete`: delete resources by name, or those that a file names, whatever else it says about them."""
+"""`tortie delete`: delete resources by name, or those that a file names, whatever else it says about them.
+
+Invariant: each name is answered for, whatever became of the ones before.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`tortie get`: one resource as an object, several or all of a kind as a list or table."""
+"""`tortie get`: one resource as an object, several or all of a kind as a list or table.
+
+Invariant: nothing is changed, and an object comes out as `apply` takes it.
+"""
 
 from __future__ import annotations
 

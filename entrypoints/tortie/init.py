@@ -1,4 +1,7 @@
-"""`tortie init`: make what a first container needs, and say for each record whether it is new."""
+"""`tortie init`: make what a first container needs, and say for each record whether it is new.
+
+Invariant: what exists stays as it is.
+"""
 
 from __future__ import annotations
 

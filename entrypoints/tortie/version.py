@@ -1,4 +1,7 @@
-"""`tortie version`: the version, without a look at any datastore."""
+"""`tortie version`: the version, without a look at any datastore.
+
+Invariant: no datastore is opened.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a DEL needs of its ADD when the configuration has changed in between: the ports of that other configuration."""
+"""What a DEL needs of its ADD when the configuration has changed in between: the ports of that other configuration.
+
+Invariant: both configurations' calls are under the one lock of this call.
+"""
 
 from __future__ import annotations
 

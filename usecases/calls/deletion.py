@@ -1,4 +1,7 @@
-"""What every DEL of Calico's plugins has in common: a limit for an outage, and lost settings are looked for."""
+"""What every DEL of Calico's plugins has in common: a limit for an outage, and lost settings are looked for.
+
+Invariant: the configuration that the call has comes first; another one is tried only where that leads nowhere.
+"""
 
 from __future__ import annotations
 

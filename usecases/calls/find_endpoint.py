@@ -6,6 +6,8 @@ another made.
 A container whose names no record can have has no record, since its ADD was refused. The node's name is the exception:
 it comes from this machine's settings, which may have been other ones at ADD. A DEL then still takes back what goes by
 the container alone, the device and the addresses.
+
+Invariant: the three verbs find the same record or none.
 """
 
 from __future__ import annotations

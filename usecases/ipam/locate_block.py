@@ -1,6 +1,8 @@
 """In which block an address lives: its pool says so, and where no pool is left, the blocks themselves.
 
 Disabled pools count too: whoever releases an address or looks it up does not care whether new ones are given out.
+
+Invariant: nothing is changed, and blocks are listed at most once for each IP version.
 """
 
 from __future__ import annotations

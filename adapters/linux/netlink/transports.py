@@ -1,6 +1,8 @@
 """The two ways to speak netlink, each loaded when it is first needed.
 
 What they return opens one for the network namespace of the calling thread.
+
+Invariant: a call loads one of the two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Arguments that several of the `tortie ipam` commands have."""
+"""Arguments that several of the `tortie ipam` commands have.
+
+Invariant: an argument means the same in each of them.
+"""
 
 from __future__ import annotations
 

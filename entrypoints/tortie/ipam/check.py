@@ -1,4 +1,7 @@
-"""`tortie ipam check`: what is wrong, who has it, and what to do about it."""
+"""`tortie ipam check`: what is wrong, who has it, and what to do about it.
+
+Invariant: nothing is changed.
+"""
 
 from __future__ import annotations
 

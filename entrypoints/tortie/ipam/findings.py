@@ -2,6 +2,8 @@
 
 Findings of one kind stand together, the worst kinds first; of many only the first ones are shown unless all are asked
 for, so that the rare one is not buried.
+
+Invariant: each finding is counted, shown or not.
 """
 
 from __future__ import annotations

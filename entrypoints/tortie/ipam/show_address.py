@@ -1,4 +1,7 @@
-"""`tortie ipam show --ip`: whose an address is, down to the endpoint, and if nobody's, whether it can be given out."""
+"""`tortie ipam show --ip`: whose an address is, down to the endpoint, and if nobody's, whether it can be given out.
+
+Invariant: nothing is changed.
+"""
 
 from __future__ import annotations
 
