@@ -97,7 +97,7 @@ class _Race:
             self._winner = client  # an error of another kind is an answer
 
     def _failure(self) -> EtcdTransportError:
-        """Nothing that anybody would miss has been sent, whatever has come of it."""
+        """The error of a race without a winner: nothing has been written, whatever came of the questions."""
         if len(self._refused) < len(self._runners):
             return EtcdTransportError(DEADLINE_EXCEEDED, "no answer to the attempt to connect", harmless=True)
         reasons = list(self._refused.values())

@@ -70,7 +70,7 @@ class GrpcDataplane(Dataplane):
         return Connected(reply.host_interface, mac, attachment.addresses)
 
     def _take_back(self, attachment: Attachment) -> None:
-        """For this the call's own deadline is of no account: it may be what has ended the call."""
+        """By a deadline of its own, since the call's may be what has ended it."""
         try:
             self.disconnect(attachment.netns, attachment.ifname, self._clock.deadline(CALL_BUDGET))
         except PortError as error:

@@ -1,11 +1,11 @@
 """Where Kubernetes' own objects are, and whether an answer is about what a path asks for.
 
-A proxy or a server gone wrong may send any object in place of the right one. An object that is somebody else's would
-be changed in his stead, and a listing that is none would look like an empty one: nothing is in use, every node is gone.
+A proxy or a server gone wrong may send any object in place of the right one. Whoever took it for the right one would
+change somebody else's object, or take what is no listing for an empty one: nothing is in use, every node is gone.
 
 Invariant: a name that would lead to something else raises BadRecord. What passes as an answer has the kind, the name
-and the namespace that the path says, and a version to name when it is changed; so have all items of a listing, but for
-the kind, which the server does not repeat.
+and the namespace that the path says, and a version to name when it is changed. Items of a listing have the same but the
+kind, which the server does not repeat.
 """
 
 from __future__ import annotations

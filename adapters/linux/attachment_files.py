@@ -1,7 +1,7 @@
 """The records of attachments as small files: `<directory>/<network>/<container>-<interface>.json`.
 
-Names that a file cannot have, for they are too long, are cut and end with a hash of the whole. Two attachments may then
-still come to one file, as container `a`'s `b-c` and `a-b`'s `c` do: the later one has it.
+A name that is too long for a file is cut, and ends with a hash of the whole. Two attachments may still come to one
+file, as container `a`'s `b-c` and `a-b`'s `c` do: the later one has it.
 
 What they tell of does not outlive the machine's next start, so nobody waits for a disk here.
 

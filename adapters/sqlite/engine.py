@@ -1,8 +1,8 @@
 """SQLite's C module, loaded without the part of the standard library that it drags in.
 
 When it starts, the module takes `lru_cache` from `functools`, for its prepared statements. That costs a plugin more
-than SQLite itself does: `functools` loads `collections`, which loads six more. But what does the work is in the C
-module `_functools`; so it is shown a `functools` that has this one thing, for as long as it loads.
+than SQLite itself does: `functools` loads `collections`, which loads six more. The C module `_functools` does the work
+of `lru_cache`. So SQLite's module is shown, while it loads, a `functools` that has this one thing.
 
 Invariant: afterwards `functools` is what it was, loaded or not; and an interpreter whose SQLite wants more gets it.
 """

@@ -193,7 +193,7 @@ def settled(found: Block, after: Block) -> Block | Delete:
 
 
 def give_up_if_deselected(work: Work, block: Block, seen: NodeAndPools | None = None) -> None:
-    """An empty block whose pool no longer selects its node goes back. A failure here costs nobody an address."""
+    """Give an empty block back if its pool no longer selects its node. A failure costs nobody an address."""
     owner = Owner.parse(block.affinity or "")
     try:
         if seen is None or not seen.is_about(owner.name):

@@ -1,7 +1,7 @@
 """A kubeconfig, or several merged by precedence, as values: the cluster and the user that a context names.
 
-Rules are those of the original's client library: the first file that has a name wins, paths are relative to the
-folder of the file they stand in, several files may be missing but not all, a single one may not.
+The rules are those of the original's client library. The first file that has a name wins, and a path is relative to
+the folder of the file that it stands in. Of several files some may be missing; a single one has to be there.
 
 Invariant: errors name the file, and show nothing of what is in it but names.
 """

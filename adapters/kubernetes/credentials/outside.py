@@ -1,6 +1,6 @@
 """What reading credentials takes from the machine besides files: environment, time, and running other programs.
 
-Invariant: these modules look at none of it by themselves, so that a test can say what there is.
+Invariant: the modules that read credentials take none of it by themselves, so a test can say what there is.
 """
 
 from __future__ import annotations

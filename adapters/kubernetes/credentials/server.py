@@ -113,7 +113,7 @@ def _split_port(authority: str) -> tuple[str, str]:
 
 
 def _stands_in_brackets(host: str) -> bool:
-    """IPv6; and IPv4, which Calico's own installers of many years have written so: `https://[10.96.0.1]:443`."""
+    """An IPv6 address; and an IPv4 one, since Calico's installers have long written `https://[10.96.0.1]:443`."""
     return ":" in host or (host.count(".") == 3 and host.replace(".", "").isdecimal() and host.isascii())
 
 
