@@ -33,12 +33,16 @@ class Pod(Value):
         return f"Pod(cluster={self.cluster.server})"  # not the token
 
 
+def is_pod(places: Places, host: Installer) -> bool:
+    found = host.files.look(f"{places.service_account}/token", follow=True)
+    return found is not None and found.kind != FOLDER
+
+
 def own_pod(places: Places, settings: InstallSettings, host: Installer) -> Pod | None:
     """CannotInstall if we are one, and are not told where the API server is."""
-    path = f"{places.service_account}/token"
-    found = host.files.look(path, follow=True)
-    if found is None or found.kind == FOLDER:
+    if not is_pod(places, host):
         return None
+    path = f"{places.service_account}/token"
     host.log.info("Running as a Kubernetes pod")
     host_name, port = [settings.substituted[f"KUBERNETES_SERVICE_{part}"] for part in ("HOST", "PORT")]
     if not host_name or not port:

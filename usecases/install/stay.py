@@ -11,8 +11,8 @@ from domain.install.errors import CannotInstall
 from domain.moment import go_string
 from domain.value import Value
 from ports.errors import PortError
-from ports.host_files import FOLDER
 from usecases.install.secrets import have_changed, secrets_at, update_secrets
+from usecases.install.service_account import is_pod
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,24 +37,23 @@ class Vigil(Value):
 def stay(places: Places, settings: InstallSettings, host: Installer, vigil: Vigil) -> NoReturn:
     """Until a signal ends it. CannotInstall if there is nothing to stay for."""
     source = settings.tls_assets_dir
-    token = host.files.look(f"{places.service_account}/token", follow=True)
-    is_pod = token is not None and token.kind != FOLDER
-    if "etcd-cert" not in secrets_at(source, host) and not is_pod:
+    has_token = is_pod(places, host)
+    if "etcd-cert" not in secrets_at(source, host) and not has_token:
         raise CannotInstall(
             f"there is nothing to watch: {source}/etcd-cert (TLS_ASSETS_DIR) is missing, and this is no pod whose token"
             " could be renewed; everything is installed, set SLEEP=false to end then"
         )
-    if is_pod:
+    if has_token:
         _prepare(vigil.refresher)
     changed: tuple[str, ...] = ()
     while True:
         vigil.watch.unwatched()
-        if is_pod:
+        if has_token:
             vigil.refresher.turn(changed, host.log)
-        changed = vigil.watch.wait(min(_BETWEEN_LOOKS, vigil.refresher.pause() if is_pod else _BETWEEN_LOOKS))
-        if have_changed(places, settings, host):
+        if source in changed or have_changed(places, settings, host):  # the latter also before it was watched
             host.log.info(f"Updating installed secrets at: {go_string(host.clock.now())}")
             update_secrets(places, settings, host)
+        changed = vigil.watch.wait(min(_BETWEEN_LOOKS, vigil.refresher.pause() if has_token else _BETWEEN_LOOKS))
 
 
 def _prepare(refresher: TokenRefresher) -> None:

@@ -36,7 +36,8 @@ class Steps(MemoryFolderWatch):
             raise Ended
         self.script = [()]
         super().wait(seconds)
-        return (ACCOUNT,) if self._steps.pop(0)() == ACCOUNT else ()
+        told = self._steps.pop(0)()
+        return (told,) if isinstance(told, str) else ()
 
 
 @pytest.fixture
@@ -139,6 +140,22 @@ def test_secrets_that_go_while_they_are_copied_are_told(world: InstallWorld) -> 
 
     stays(world, change)
     assert world.log.shown("warning")[-1].startswith("Failed to list /calico-secrets error=")
+
+
+def test_a_change_that_is_told_brings_all_of_them(world: InstallWorld) -> None:
+    def change() -> str:
+        world.files.put("/calico-secrets/.hidden", "h")
+        return "/calico-secrets"
+
+    stays(world, change)
+    assert world.names(TLS) == (".hidden", "etcd-cert")
+    assert updates(world) == 1
+
+
+def test_what_has_changed_before_it_was_watched_is_seen_at_once(world: InstallWorld) -> None:
+    world.files.put("/calico-secrets/etcd-cert", "newer", 0o640)
+    stays(world)
+    assert world.files.text(f"{TLS}/etcd-cert") == "newer"
 
 
 def test_without_anything_to_watch_it_ends(world: InstallWorld) -> None:
