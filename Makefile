@@ -32,7 +32,8 @@ UT_KUBEVIRT := $(MACHINES) $(addprefix tests/integration/contracts/test_kubernet
 SUBJECT ?= build
 MADE := $(if $(TORTIE_BIN),bootstrap,$(SUBJECT))
 TESTED := $(abspath $(or $(TORTIE_BIN),$(if $(filter dist,$(SUBJECT)),$(EXECUTABLE),$(BIN))))
-ONLY_DIST := $(if $(filter dist,$(SUBJECT)),tests/integration/dist)
+OF_EXECUTABLE := tests/integration/dist tests/integration/install
+ONLY_DIST := $(if $(filter dist,$(SUBJECT)),$(OF_EXECUTABLE))
 TRY = TORTIE_BIN=$(TESTED) $(PYTEST) $(PARALLEL) loadfile
 UT_EMBEDDED := $(ONLY_DIST) tests/integration/plugin tests/integration/bridge
 # What shows each kind of transport at work, for the bundle to run on both: netlink, etcd, Kubernetes, gRPC.
@@ -82,7 +83,7 @@ soak: build  ## 8 processes of 200 calls each, some of them killed, three times 
 
 integration: $(MADE)  ## tests on the real kernel and real processes, but for those of ut (root)
 	@packaging/bootstrap.sh tools "make integration"
-	$(TRY) tests/integration $(patsubst %,--ignore=%,$(ETCD_ONLY) $(KUBERNETES_ONLY) $(MACHINES) $(RUNTIMES) $(filter-out $(ONLY_DIST),tests/integration/dist)) $(PYTEST_ARGS)
+	$(TRY) tests/integration $(patsubst %,--ignore=%,$(ETCD_ONLY) $(KUBERNETES_ONLY) $(MACHINES) $(RUNTIMES) $(filter-out $(ONLY_DIST),$(OF_EXECUTABLE))) $(PYTEST_ARGS)
 
 ut: ut-etcd ut-kdd ut-kubevirt  ## the three matrices, on the bundle; on the self-contained executable with SUBJECT=dist (root)
 

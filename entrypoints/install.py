@@ -42,8 +42,8 @@ def run(places: Places, environ: Mapping[str, str], log: Log) -> int:
     try:
         settings = read_settings(environ, NodeFiles().host_name())
         host = installer(environ, log)
-        install(places, settings, host)
         resident = settings.sleep
+        install(places, settings, host)
         if resident:
             stay(places, settings, host, _vigil(places, settings, host, environ))
     except CannotInstall as error:

@@ -63,8 +63,8 @@ class HostFiles(ABC):
         """Equal for equal contents of a regular file; another for each symbolic link's target; "" for nothing."""
 
     @abstractmethod
-    def is_writable(self, folder: str) -> bool:
-        """Whether a file can be made in that folder; False if it is none."""
+    def why_unwritable(self, folder: str) -> str:
+        """Why nothing can be made in that folder, in Go's words; "" if something can."""
 
     @abstractmethod
     def make_folder(self, path: str, mode: int = 0o755) -> None:

@@ -83,14 +83,14 @@ class LinuxHostFiles(HostFiles):
             raise _failed("read", path, error) from error
         return f"sha512:{state.hexdigest()}"
 
-    def is_writable(self, folder: str) -> bool:
+    def why_unwritable(self, folder: str) -> str:
         probe = stage_in(folder)
         try:
             os.mkdir(probe, 0o700)
             os.rmdir(probe)
-        except (OSError, ValueError):
-            return False
-        return True
+        except (OSError, ValueError) as error:
+            return reason(error)
+        return ""
 
     def make_folder(self, path: str, mode: int = 0o755) -> None:
         try:

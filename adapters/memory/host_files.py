@@ -84,8 +84,10 @@ class MemoryHostFiles(HostFiles):
         entry = self.entries.get(path)
         return f"{entry.kind}: {entry.data!r}" if entry else ""
 
-    def is_writable(self, folder: str) -> bool:
-        return self._kind(folder) == FOLDER and folder not in self.read_only
+    def why_unwritable(self, folder: str) -> str:
+        if self._kind(folder) != FOLDER:
+            return "no such file or directory"
+        return "read-only file system" if folder in self.read_only else ""
 
     def make_folder(self, path: str, mode: int = 0o755) -> None:
         if self._kind(path) == FOLDER:

@@ -43,7 +43,7 @@ class HostFilesContract:
         assert files.look(path) is None
         assert files.look(path, follow=True) is None
         assert files.digest(path) == ""
-        assert not files.is_writable(path)
+        assert files.why_unwritable(path) == "no such file or directory"
         files.remove(path)
         files.remove_tree(path)
         with pytest.raises(Missing, match="no such file or directory"):
@@ -109,7 +109,8 @@ class HostFilesContract:
         files.make_folder(f"{place}/a/b/c", 0o755)
         found = [files.look(f"{place}/{name}") for name in ("a", "a/b", "a/b/c")]
         assert [(look.kind, look.mode) for look in found if look] == [(FOLDER, 0o755), (FOLDER, 0o755), (FOLDER, 0o700)]
-        assert files.is_writable(f"{place}/a")
+        assert files.why_unwritable(f"{place}/a") == ""
+        assert files.names(f"{place}/a") == ("b",)
 
     def test_a_stage_is_seen_by_nobody_and_goes_with_what_is_in_it(self, files: HostFiles, place: str) -> None:
         stage = files.open_stage(place)

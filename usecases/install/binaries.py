@@ -78,12 +78,11 @@ class Binaries:
 
 def writable_folders(places: Places, settings: InstallSettings, host: Installer) -> list[str]:
     """All that can be written to. CannotInstall without one, unless what is needed is there and may stay."""
-    found = []
-    for folder in places.bin_dirs:
-        if host.files.is_writable(folder):
-            found.append(folder)
-        else:
-            host.log.info(f"{folder} is not writeable, skipping")
+    faults = {folder: host.files.why_unwritable(folder) for folder in places.bin_dirs}
+    for folder, why in faults.items():
+        if why:
+            host.log.info(f"{folder} is not writeable, skipping", reason=why)
+    found = [folder for folder, why in faults.items() if not why]
     if found:
         return found
     for folder in places.bin_dirs:
@@ -94,7 +93,8 @@ def writable_folders(places: Places, settings: InstallSettings, host: Installer)
                 " and UPDATE_CNI_BINARIES=false; continuing"
             )
             return []
-    raise CannotInstall(f"found no writeable directory, exiting: none of {', '.join(places.bin_dirs)} takes a file")
+    told = "; ".join([f"{folder}: {why}" for folder, why in faults.items()])
+    raise CannotInstall(f"found no writeable directory, exiting: {told}")
 
 
 def own_program(places: Places, host: Installer) -> str:

@@ -42,6 +42,7 @@ def await_datastore(probes: tuple[str, ...], program: str, settings: InstallSett
 
 def _fault(program: str, probe: str, deadline: Deadline, host: Installer) -> str:
     """Why it is not to be had when the time is over; "" as soon as it is."""
+    told = ""
     while True:
         now = host.clock.monotonic()
         try:
@@ -49,7 +50,9 @@ def _fault(program: str, probe: str, deadline: Deadline, host: Installer) -> str
         except PortError as error:
             if deadline.left(host.clock.monotonic()) < _BETWEEN:
                 return str(error)
-            host.log.info("Waiting for the datastore", error=error)
+            if str(error) != told:
+                told = str(error)
+                host.log.info("Waiting for the datastore", error=error)
             host.clock.sleep(max(0.0, _BETWEEN - (host.clock.monotonic() - now)))
         else:
             return ""

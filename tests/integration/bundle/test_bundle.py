@@ -235,3 +235,17 @@ def test_an_update_that_is_killed_at_any_moment_leaves_a_working_program(
     assert (target / "calico").read_bytes() == (built / "calico").read_bytes()
     assert not [path.name for path in target.iterdir() if path.name.startswith(".") and path.name != ".tortie"]
     assert len(list((target / ".tortie").iterdir())) <= 2
+
+
+def test_i01_a_launcher_is_not_installed_on_a_host_without_its_folder(installed: Path, tmp_path: Path) -> None:
+    """An image's folders are not the host's: `tortie install` copies what runs alone."""
+    host = tmp_path / "host"
+    for folder in ("opt/cni/bin", "etc/cni/net.d"):
+        (host / folder).mkdir(parents=True)
+    words = [installed / "tortie", "install", "--root", host]
+    done = subprocess.run(words, check=False, env={}, timeout=60, text=True, capture_output=True)
+    assert done.returncode == 1
+    (line,) = [line for line in done.stderr.splitlines() if "[ERROR]" in line]
+    assert f"Failed to verify installed binary {host}/opt/cni/bin/calico, a copy of {installed / 'tortie'}: " in line
+    assert "what is installed has to run alone, as the self-contained executable does" in line
+    assert not [path for path in host.rglob("*") if path.is_file()]

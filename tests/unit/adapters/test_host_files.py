@@ -34,7 +34,7 @@ class TestMemoryHostFiles(HostFilesContract):
 
     def test_a_read_only_folder_takes_nothing(self, files: MemoryHostFiles) -> None:
         files.read_only.add("/place")
-        assert not files.is_writable("/place")
+        assert files.why_unwritable("/place") == "read-only file system"
         with pytest.raises(HostFileError, match="read-only file system"):
             files.write("/place/one", b"", 0o644)
 
