@@ -102,7 +102,7 @@ def test_the_floor_does_what_the_plan_says(modules: Any, tmp_path: Path) -> None
         "link set dev calif7 up",
         "route add 10.63.0.7/32 dev calif7 scope link",
     ]
-    assert (tmp_path / "pod7.batch").read_text().splitlines() == [
+    assert (tmp_path / "container7.batch").read_text().splitlines() == [
         "link set dev eth0 up",
         "route add 169.254.1.1/32 dev eth0 scope link",
         "route add 0.0.0.0/0 via 169.254.1.1 dev eth0 scope global",
@@ -111,7 +111,7 @@ def test_the_floor_does_what_the_plan_says(modules: Any, tmp_path: Path) -> None
     written = [(words[at + 1], words[at + 2]) for at, word in enumerate(words) if word == "write"]
     assert ("/proc/sys/net/ipv4/conf/calif7/proxy_arp", "1") in written
     assert written[-1] == ("/proc/sys/net/ipv4/ip_forward", "0")
-    assert words.index("enter") < words.index(str(tmp_path / "pod7.batch"))
+    assert words.index("enter") < words.index(str(tmp_path / "container7.batch"))
 
 
 @pytest.mark.parametrize("kind", ["blocks", "nodes", "pods", "handles"])
