@@ -71,7 +71,7 @@ def renewed_kubeconfig(cluster: KubeconfigCluster, token: str) -> str:
 
 def _filled(comment: str, server: str, trust: str, token: str) -> str:
     token = token.strip()  # one from a file may end with a line end, which a reader drops as well
-    if not _is_plain(server):
+    if "://" not in server or not _is_plain(server):
         raise BadKubeconfigValue(f"the API server's URL {server!r} cannot stand in a kubeconfig")
     if not _is_plain(token):
         raise BadKubeconfigValue("the service account's token has characters that no token has, or none at all")

@@ -105,7 +105,7 @@ def test_a_token_that_would_leave_its_line_is_refused_and_not_shown(write, token
 
 
 @BOTH
-@pytest.mark.parametrize("server", ["", "https://k\n", "https://k k", "https://k#k", "- k", "https:"])
+@pytest.mark.parametrize("server", ["", "0", "https://k\n", "https://k k", "https://k#k", "- k", "https:"])
 def test_a_url_that_would_leave_its_line_is_refused(write, server):
     with pytest.raises(BadKubeconfigValue, match="URL"):
         write(KubeconfigCluster(server), "t")
