@@ -116,7 +116,7 @@ def main(environ: Mapping[str, str]) -> int:
         return _fatal(INTERRUPTED)
     if outcome.left:
         return _fatal(refusal(outcome))
-    log.info("migration from host-local to calico-ipam complete", moved=len(outcome.moved) + len(outcome.before))
+    log.info("migration from host-local to calico-ipam complete", moved=len(outcome.recorded))
     return 0
 
 
@@ -129,7 +129,7 @@ def refusal(outcome: Outcome) -> str:
     """What is left, in one line."""
     named = "; ".join([f"{one.name}: {one.why}" for one in outcome.left[:_SHOWN]])
     more = f"; and {len(outcome.left) - _SHOWN} more" if len(outcome.left) > _SHOWN else ""
-    done = len(outcome.moved) + len(outcome.before)
+    done = len(outcome.recorded)
     return f"{len(outcome.left)} of host-local's reservations are left, {done} moved: {named}{more}; then upgrade again"
 
 

@@ -61,11 +61,12 @@ def _upgrade(runtime: UpgradeRuntime, wish: Wish, switch: Switch) -> Outcome:
     if not files.exist():
         switch.on_if_ours()
         return Outcome()
-    left = keep_tunnel_address(runtime, wish.node)
+    foreseen = reservations.foresee()
+    left = keep_tunnel_address(runtime, wish.node, foreseen.recorded)
     if not files.names():
         switch.on_if_ours()
         return _ended(runtime, Outcome(left=left))
-    foreseen = _with(reservations.foresee(), left)
+    foreseen = _with(foreseen, left)
     if foreseen.in_vain and switch.is_on():
         return foreseen
     switch.off()

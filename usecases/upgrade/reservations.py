@@ -42,9 +42,14 @@ class Outcome(Value):
     left: tuple[Left, ...] = ()
 
     @property
+    def recorded(self) -> tuple[str, ...]:
+        """Of addresses that are in Calico's IPAM then."""
+        return (*self.moved, *self.before)
+
+    @property
     def in_vain(self) -> bool:
         """Whether there is nothing but what cannot be moved."""
-        return bool(self.left) and not (self.moved or self.before or self.stale)
+        return bool(self.left) and not (self.recorded or self.stale)
 
 
 class Terms(Value):

@@ -19,6 +19,8 @@ from usecases.upgrade.switch import PAUSE, TRIES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from domain.cluster import Node
     from domain.ipam.address import Address
     from ports.datastore import Stored
@@ -26,8 +28,11 @@ if TYPE_CHECKING:
     from usecases.ipam.work import Work
 
 
-def keep_tunnel_address(runtime: UpgradeRuntime, name: str) -> tuple[Left, ...]:
-    """What cannot be kept. Nothing to do for a node that says its address already, or has an IPv6 range."""
+def keep_tunnel_address(runtime: UpgradeRuntime, name: str, of_pods: Container[str]) -> tuple[Left, ...]:
+    """What cannot be kept. Nothing to do for a node that says its address already, or has an IPv6 range.
+
+    Where a pod has the address, which takes a range without the usual gateway, it is the pod's.
+    """
     work = work_step(runtime)
     if _node(work, name).record.tunnel_address:
         return ()
@@ -41,6 +46,8 @@ def keep_tunnel_address(runtime: UpgradeRuntime, name: str) -> tuple[Left, ...]:
     if address is None:
         runtime.log.info("The node's pods have IPv6 addresses, so there is no IPIP device", podCIDR=pod_cidr)
         return ()
+    if str(address) in of_pods:
+        return _not_kept(work, name, address, "a pod has it")
     return _keep(work, name, address)
 
 
@@ -54,11 +61,14 @@ def _keep(work: Work, name: str, address: Address) -> tuple[Left, ...]:
         return (Left(f"IPIP device of node {name}", str(error)),)
     placed = take_over(work, Owner(HOST, name), cidr, [placement], terms.config)
     if placed.refused:
-        # The original writes it all the same. calico-node gives the device another one when it starts.
-        why = placed.refused[0][1]
-        work.log.warning("The address of the IPIP device is not kept", node=name, address=address, reason=why)
-        return ()
+        return _not_kept(work, name, address, placed.refused[0][1])
     _tell_node(work, name, address)
+    return ()
+
+
+def _not_kept(work: Work, name: str, address: Address, why: str) -> tuple[Left, ...]:
+    """The original writes it all the same. calico-node gives the device another one when it starts."""
+    work.log.warning("The address of the IPIP device is not kept", node=name, address=address, reason=why)
     return ()
 
 

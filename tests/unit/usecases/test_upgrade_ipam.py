@@ -346,6 +346,13 @@ def test_a_tunnel_whose_address_is_somebody_elses_is_left_to_calico_node(node):
     assert node.holders()["10.244.0.1"] == "other.c9"
 
 
+def test_a_pod_that_has_the_tunnels_address_keeps_it(node):
+    container = node.reserve("10.244.0.1")
+    assert node.upgrade().left == ()
+    assert node.moved() == {"10.244.0.1": container}
+    assert node.tunnel() == ""
+
+
 def test_a_missing_node_is_an_error(node):
     node.remove(NodeKey(NODE))
     node.reserve("10.244.0.2")
