@@ -85,7 +85,7 @@ def _write_v6(number: int) -> str:
     return f"{left}::{right}"
 
 
-class BadAddress(ValueError):
+class BadAddressText(ValueError):
     """A text that is no address, or no CIDR. `str()` is Go's text."""
 
 
@@ -97,13 +97,13 @@ class Address(Value):
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        """BadAddress `invalid IP address: <text>` for anything Go's `net.ParseIP` refuses."""
+        """BadAddressText `invalid IP address: <text>` for anything Go's `net.ParseIP` refuses."""
         number = _read_v4(text)
         if number is not None:
             return cls(V4, number)
         number = _read_v6(text)
         if number is None:
-            raise BadAddress(f"invalid IP address: {text}")
+            raise BadAddressText(f"invalid IP address: {text}")
         if number >> 32 == _MAPPED >> 32:
             return cls(V4, number & 0xFFFFFFFF)
         return cls(V6, number)
@@ -128,18 +128,18 @@ class Cidr(Value):
 
     @classmethod
     def parse(cls, text: str) -> Cidr:
-        """Host bits are kept. BadAddress `invalid CIDR address: <text>` for anything Go's `net.ParseCIDR` refuses."""
+        """Host bits are kept. BadAddressText `invalid CIDR address: <text>` for what Go's `net.ParseCIDR` refuses."""
         head, slash, tail = text.partition("/")
         try:
             address = Address.parse(head)
         except ValueError:
-            raise BadAddress(f"invalid CIDR address: {text}") from None
+            raise BadAddressText(f"invalid CIDR address: {text}") from None
         mapped = address.version == V4 and ":" in head
         limit = BITS[V6] if mapped else BITS[address.version]
         if not slash or not tail or len(tail) > 3 or not _DIGITS.issuperset(tail) or int(tail) > limit:
-            raise BadAddress(f"invalid CIDR address: {text}")
+            raise BadAddressText(f"invalid CIDR address: {text}")
         if mapped and int(tail) < 96:
-            raise BadAddress(f"invalid CIDR address: {text}")
+            raise BadAddressText(f"invalid CIDR address: {text}")
         return cls(address.version, address.number, int(tail) - 96 if mapped else int(tail))
 
     @classmethod

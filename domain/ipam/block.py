@@ -244,6 +244,10 @@ class Affinity(Value):
     deleted: bool = False
     unknown: tuple[tuple[str, str], ...] = ()
 
+    def is_settled(self, owner: Owner, block: Block) -> bool:
+        """Whether the owner's claim of the block that this leads to is complete, and neither side says otherwise."""
+        return self.state in (CONFIRMED, "") and block.affinity == str(owner)
+
 
 class Handle(Value):
     """How many addresses a container holds in each block. `blocks` maps a block's canonical CIDR to at least one.

@@ -9,7 +9,7 @@ Invariant: every function depends on the given texts alone.
 from __future__ import annotations
 
 from domain.cni.plugin_conf import OWN_IPAM
-from domain.ipam.address import BITS, V4, V6, Address, BadAddress, Cidr
+from domain.ipam.address import BITS, V4, V6, Address, BadAddressText, Cidr
 from domain.json_text import JsonError, kind_of, parse
 from domain.value import Value
 from domain.workload.endpoint import Nat
@@ -103,11 +103,11 @@ def allowed_source_prefixes(raw: str) -> tuple[str, ...]:
 
 
 def parse_prefix(text: str) -> Cidr:
-    """A CIDR or an address. BadAddress `invalid CIDR address: <text>` for anything else."""
+    """A CIDR or an address. BadAddressText `invalid CIDR address: <text>` for anything else."""
     try:
         return Cidr.parse_lenient(text)
     except ValueError:
-        raise BadAddress(f"invalid CIDR address: {text}") from None
+        raise BadAddressText(f"invalid CIDR address: {text}") from None
 
 
 def floating_nats(raw: str, networks: Sequence[Cidr]) -> tuple[Nat, ...]:

@@ -191,20 +191,20 @@ def name_matches(identity: Identity, name: str) -> bool:
     return all(text in ("", part) for (_, text), part in zip(wanted, parts))
 
 
-class BadName(ValueError):
+class BadEndpointName(ValueError):
     """A text that is no endpoint's name, nor a prefix of one."""
 
 
 def parse_name(name: str) -> Identity:
     """The identity that a name or a prefix spells, as far as it goes (namespace excepted, which no name holds).
 
-    BadName for an empty text and for more segments than a name has.
+    BadEndpointName for an empty text and for more segments than a name has.
     """
     if not name:
-        raise BadName("Cannot parse empty string")
+        raise BadEndpointName("Cannot parse empty string")
     parts = split_name(name)
     if len(parts) > SEGMENTS:
-        raise BadName(f"Error parsing {name}, verify that WorkloadEndpoint name is correct")
+        raise BadEndpointName(f"Error parsing {name}, verify that WorkloadEndpoint name is correct")
     node, orchestrator, third, endpoint = (*parts, "", "", "")[:SEGMENTS]
     identity = Identity(orchestrator=orchestrator, node=node, endpoint=endpoint)
     if orchestrator == KUBERNETES:

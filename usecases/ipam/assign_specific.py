@@ -15,11 +15,11 @@ from domain.ipam.request import Allocation, AssignRequest
 from domain.value import Value
 from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPPools
 from ports.errors import Conflict, Missing, PortError, Refused, Unavailable
-from usecases.ipam.claim_block import BlockClaimConflict, claim_block, rewrite
+from usecases.ipam.claim_block import BlockClaimConflict, claim_block
 from usecases.ipam.count_handle import increment, lower, settle, take_back
 from usecases.ipam.free_addresses import free_allocation
 from usecases.ipam.held_before import adopt, counted_in, held_in, settle_all
-from usecases.ipam.work import LostRace, until_won
+from usecases.ipam.work import LostRace, rewrite, until_won
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

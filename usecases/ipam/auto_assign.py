@@ -25,11 +25,10 @@ from ports.datastore import Blocks, HandleKey
 from ports.errors import Conflict, Missing, PortError, Unavailable
 from usecases.ipam.allocation_terms import read_surroundings, terms_for, versions_of
 from usecases.ipam.block_supply import BlockSupply, give_up_deselected
-from usecases.ipam.claim_block import rewrite
 from usecases.ipam.count_handle import increment, take_back
 from usecases.ipam.free_addresses import free_allocation
 from usecases.ipam.held_before import adopt_held
-from usecases.ipam.work import LostRace, until_won
+from usecases.ipam.work import LostRace, rewrite, until_won
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -98,7 +98,10 @@ class BlockSupply:
         """The block an affinity of ours leads to, or None when it does not lead to one of ours."""
         for _ in range(MAX_TRIES):  # not `until_won`: where this block stays contended another of ours may serve
             try:
-                return block_behind(self._work, affinity, self._block_at(cidr_of(affinity)), self._host_reserved)
+                block = self._block_at(cidr_of(affinity))
+                if block is not None and affinity.record.is_settled(self._terms.request.owner, block.record):
+                    return block
+                return block_behind(self._work, affinity, block, self._host_reserved)
             except ClaimOvertaken:
                 again = self._work.datastore.get(affinity.key, self._work.deadline)
                 if again is None:

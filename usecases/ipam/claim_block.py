@@ -16,7 +16,7 @@ from domain.ipam.errors import IpamError
 from domain.moment import rfc3339
 from ports.datastore import AffinityKey, BlockKey
 from ports.errors import AlreadyExists, Conflict, Expired, Missing, PortError, Unavailable
-from usecases.ipam.work import LEAVE, guarded_write
+from usecases.ipam.work import LEAVE, guarded_write, rewrite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,11 +136,11 @@ def block_behind(
     key = _affinity_key(affinity)
     if block is None:
         return create_block(work, _kept(key, guarded_write(work, key, _back_to_pending, affinity)), host_reserved)
+    if affinity.record.is_settled(key.owner, block.record):
+        return block
     if block.record.affinity != str(key.owner):
         drop_affinity(work, affinity)
         raise _claimed_elsewhere(block.record)
-    if affinity.record.state in (CONFIRMED, ""):
-        return block
     return _reconfirm(work, affinity, block)
 
 
@@ -179,12 +179,6 @@ def _back_to_pending(found: Affinity | None) -> Affinity | Leave:
 
 def _pending_or_confirmed(found: Affinity | None) -> Affinity | Leave:
     return LEAVE if found is None or found.state == CONFIRMED else found.replace(state=PENDING)
-
-
-def rewrite(work: Work, stored: Stored[Block], record: Block) -> Stored[Block]:
-    """Update a block; every update raises its sequence number by one."""
-    written = record.replace(sequence=stored.record.sequence + 1)
-    return work.datastore.update(stored.key, written, stored.revision, work.deadline)
 
 
 def give_up_block(work: Work, owner: Owner, cidr: Cidr, *, must_be_empty: bool, sequence: int | None = None) -> None:

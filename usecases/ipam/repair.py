@@ -19,12 +19,12 @@ from domain.ipam.block import PENDING_DELETION, Handle
 from domain.ipam.release import Release
 from ports.datastore import AffinityKey, BlockKey, Blocks, HandleKey, WorkloadEndpoints
 from ports.errors import AlreadyExists, Conflict, Missing
-from usecases.ipam.claim_block import BlockClaimConflict, block_behind, claim_block, release_claim, rewrite
+from usecases.ipam.claim_block import BlockClaimConflict, block_behind, claim_block, release_claim
 from usecases.ipam.count_handle import settle
 from usecases.ipam.free_addresses import Chosen, cooldown_seconds, free_in_block, settled
 from usecases.ipam.release_listed import release_listed
 from usecases.ipam.set_aside import set_aside
-from usecases.ipam.work import DELETE, LEAVE, guarded_write, write_once
+from usecases.ipam.work import DELETE, LEAVE, guarded_write, rewrite, write_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from domain.ipam.address import Address
+    from domain.ipam.block import Block
     from ports.clock import Clock, Deadline
     from ports.datastore import Datastore, Key, Stored
     from ports.log import Log
@@ -126,3 +127,9 @@ def write_once(work: Work, key: Key[R], stored: Stored[R] | None, decision: R | 
     if stored is None:
         return work.datastore.create(key, decision, work.deadline)
     return work.datastore.update(key, decision, stored.revision, work.deadline)
+
+
+def rewrite(work: Work, stored: Stored[Block], record: Block) -> Stored[Block]:
+    """Update a block; every update raises its sequence number by one."""
+    written = record.replace(sequence=stored.record.sequence + 1)
+    return work.datastore.update(stored.key, written, stored.revision, work.deadline)
