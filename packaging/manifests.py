@@ -143,7 +143,8 @@ UNINSTALL = """\
 # Then `kubectl delete -f` the file that has installed: this DaemonSet has the name of that one's, and goes with it.
 #
 # Where somebody else has replaced one of our files meanwhile nothing is changed on that node, its pod fails and says
-# which file; the nodes after it wait. After beside-calico.yaml there is nothing to put back: remove /opt/tortie.
+# which file; the nodes after it wait. Calico's own installer does so with the configuration when its pod has restarted:
+# then add --force to `args`. After beside-calico.yaml there is nothing to put back: remove /opt/tortie.
 """
 FROM_HOST_LOCAL = """\
 # As in-place-of-calico.yaml, for nodes whose pods have addresses of host-local so far: before anything is installed,

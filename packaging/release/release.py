@@ -4,7 +4,8 @@
     release.py DIST TARGET ARCH...    DIST/linux-ARCH becomes TARGET/tortie-VERSION-linux-ARCH.tar.gz, beside it the
                                       bill of materials .cdx.json, and SHA256SUMS of all of them
 
-In a tarball are the executable under its names, the terms of all that is inside, the manifests and the bill.
+In a tarball are the executable under its names, the terms of all that is inside, the manifests, what operators read,
+and the bill.
 
 Invariant: equal executables and an equal commit give equal octets, on whatever machine and at whatever time. SHA256SUMS
 is written last and names exactly what is there.
@@ -27,6 +28,7 @@ sys.path.append(str(ROOT))  # run by its path, a script finds what is beside it 
 from entrypoints.version import VERSION
 
 SUMS = "SHA256SUMS"
+READ = ("install", "operating", "troubleshooting", "upgrade")  # of docs/
 
 
 def contents(made: Path, arch: str, when: int) -> tuple[list[Entry], str]:
@@ -38,6 +40,7 @@ def contents(made: Path, arch: str, when: int) -> tuple[list[Entry], str]:
         *texts(made / "LICENSES", "LICENSES/"),
         *texts(ROOT / "manifests", "manifests/"),
         *texts(ROOT, "", "LICENSE"),
+        *[Entry(f"docs/{name}.md", (ROOT / "docs" / f"{name}.md").read_bytes()) for name in READ],
         Entry("sbom.cdx.json", materials.encode()),
         Entry("versions", (made / "versions").read_bytes()),
     ], materials
