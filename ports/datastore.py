@@ -200,10 +200,11 @@ class Profiles(Listing[Profile]):
 
 
 class WorkloadEndpoints(Listing[WorkloadEndpoint]):
-    """Endpoints of one namespace (or of all: ""), whose names begin with the prefix."""
+    """Endpoints of one namespace (or of all: ""), whose names begin with the prefix; or those of one node alone."""
 
     namespace: str = ""
     name_prefix: str = ""
+    node: str = ""
 
 
 class BadText(Value):

@@ -59,7 +59,8 @@ class PodEndpoints(Family):
         pod = _listed_pod(need)
         if need.namespace and pod:
             return (one(pod_path(need.namespace, pod)),)
-        return (all_of(f"{namespace_path(need.namespace)}/pods" if need.namespace else PODS),)
+        fields = f"spec.nodeName={need.node}" if need.node else ""
+        return (all_of(f"{namespace_path(need.namespace)}/pods" if need.namespace else PODS, fields=fields),)
 
     def answer(self, need: Need[Any], found: list[Found], deadline: Deadline) -> Any:  # noqa: ARG002 - has all it needs
         if isinstance(need, WorkloadEndpointKey):
@@ -69,7 +70,9 @@ class PodEndpoints(Family):
         listed = []
         for value in objects if isinstance(objects, list) else [objects] if objects else []:
             stored = self._listed(value)
-            if stored is not None and stored.record.metadata.name.startswith(need.name_prefix):
+            if stored is None or need.node not in ("", stored.record.node):
+                continue
+            if stored.record.metadata.name.startswith(need.name_prefix):
                 listed.append(stored)
         return tuple(listed)
 

@@ -221,9 +221,17 @@ def matches(listing: Listing[Any], key: Key[Any]) -> bool:
         return listing.version in (None, key.cidr.version) and listing.to in (None, key.cidr)
     if isinstance(listing, Blocks) and listing.around is not None:
         return isinstance(key, BlockKey) and key.cidr.overlaps(listing.around)
-    if isinstance(listing, WorkloadEndpoints):
-        return isinstance(key, WorkloadEndpointKey) and key.name.startswith(listing.name_prefix)
-    return True
+    return not isinstance(listing, WorkloadEndpoints) or _is_listed(listing, key)
+
+
+def _is_listed(listing: WorkloadEndpoints, key: Key[Any]) -> bool:
+    if not isinstance(key, WorkloadEndpointKey) or not key.name.startswith(listing.name_prefix):
+        return False
+    if not listing.node:
+        return True
+    from domain.workload.identity import is_of_node  # no plugin asks for these
+
+    return is_of_node(key.name, listing.node)
 
 
 _CODECS: dict[type, tuple[Callable[[Any], str], Callable[[str], Any]]] = {

@@ -130,6 +130,12 @@ def _escaped(field: str, text: str) -> str:
     return text.replace("-", "--")
 
 
+def is_of_node(name: str, node: str) -> bool:
+    """Whether an endpoint of that name is one of the node's. The dash that ends a segment is a single one."""
+    start = node.replace("-", "--") + "-"
+    return name.startswith(start) and not name.startswith(f"{start}-")
+
+
 def full_name(identity: Identity) -> str:
     """`node--1-k8s-pod--name-eth0`. InvalidField for the first segment that is missing or has a dash at an end."""
     parts: list[str] = []

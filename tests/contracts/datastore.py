@@ -359,6 +359,18 @@ class DatastoreContract(RecordContract):
         assert len(listed("")) == 4
         assert listed("b") == []
 
+    def test_endpoints_are_listed_by_their_node(self, store):
+        for name in ("node--a-k8s-web-eth0", "node--a--x-k8s-web-eth0", "node--ab-cni-c1-eth0", "node-k8s-web-eth0"):
+            store.create(WorkloadEndpointKey("a", name), endpoint("a", name), SOON)
+
+        def listed(node, namespace=""):
+            return keys(store.list(WorkloadEndpoints(namespace, node=node), SOON))
+
+        assert listed("node-a") == ["WorkloadEndpoint(a/node--a-k8s-web-eth0)"]
+        assert listed("node-a-x", "a") == ["WorkloadEndpoint(a/node--a--x-k8s-web-eth0)"]
+        assert listed("node") == ["WorkloadEndpoint(a/node-k8s-web-eth0)"]
+        assert listed("node-a", "b") == listed("nod") == []
+
     # --- records that cannot be used -----------------------------------------------------------------------------
 
     def test_a_list_leaves_out_corrupt_records_and_a_get_names_them(self, store):

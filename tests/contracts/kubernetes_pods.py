@@ -96,6 +96,15 @@ class PodEndpointContract(OnKubernetes):
         assert keys(store.list(WorkloadEndpoints("gold"), SOON)) == [str(WEB)]
         assert str(WEB) in keys(store.list(WorkloadEndpoints(), SOON))
 
+    def test_pods_of_one_node_are_asked_for_alone(self, store, gold, recorded):
+        """A large cluster has a hundred thousand of them."""
+        gold.create(PODS, pod_object("other", node="node-b"))
+        assert keys(store.list(WorkloadEndpoints(node="node-a"), SOON)) == [str(WEB)]
+        assert keys(store.list(WorkloadEndpoints("gold", node="node-a"), SOON)) == [str(WEB)]
+        assert store.list(WorkloadEndpoints(node="node"), SOON) == ()
+        asked = [dict(request.query).get("fieldSelector") for request in recorded.requests]
+        assert asked == ["spec.nodeName=node-a", "spec.nodeName=node-a", "spec.nodeName=node"]
+
     def test_containers_that_are_no_pods_have_no_endpoints(self, store, recorded):
         text = (
             r"resource does not exist: WorkloadEndpoint\(default/node--a-cni-c1-?(eth0)?\) with error: "

@@ -60,7 +60,7 @@ class DoctorNode:
         self.put(ClusterInformationKey("default"), ClusterInformation(Metadata("default"), datastore_ready=True))
         self.put(NodeKey(NODE), Node(Metadata(NODE)))
         self.put(IPPoolKey("pool"), Pool(Metadata("pool"), "10.244.0.0/16"))
-        self.add_endpoint("pod-a", "cali1")
+        self.add_endpoint("a", "cali1")
 
     def put(self, key, record) -> None:
         self.datastore.create(key, record, NEVER)
@@ -71,7 +71,8 @@ class DoctorNode:
     def device(self, name: str) -> Link:
         return Link(7, name, "veth", up=True, mtu=1500, mac="")
 
-    def add_endpoint(self, name: str, device: str, container: str = "c1") -> None:
+    def add_endpoint(self, pod: str, device: str, container: str = "c1") -> None:
+        name = f"{NODE}-k8s-{pod}-eth0"
         endpoint = WorkloadEndpoint(
             Metadata(name, namespace="default"),
             node=NODE,

@@ -48,12 +48,12 @@ def _strays(patient: Patient) -> Strays:
 
 def _endpoints(patient: Patient) -> tuple[Stored[WorkloadEndpoint], ...]:
     try:
-        return patient.datastore.list(WorkloadEndpoints(), patient.clock.deadline(ANSWER))
+        return patient.datastore.list(WorkloadEndpoints(node=patient.node), patient.clock.deadline(ANSWER))
     except Unauthorized:
         if patient.ways.as_operator is None or patient.netconf is None:
             raise
         wider = patient.ways.as_operator(patient.netconf)
-        return wider.list(WorkloadEndpoints(), patient.clock.deadline(ANSWER))
+        return wider.list(WorkloadEndpoints(node=patient.node), patient.clock.deadline(ANSWER))
 
 
 def _own(patient: Patient) -> list[WorkloadEndpoint]:

@@ -150,7 +150,7 @@ FAULTS = {
         lambda node: setattr(node.host, "devices", (*node.host.devices, node.device("cali2"))),
         ("leftover-devices", WARNING),
     ),
-    "an endpoint without device": (lambda node: node.add_endpoint("pod-b", "cali9"), ("endpoints", ERROR)),
+    "an endpoint without device": (lambda node: node.add_endpoint("b", "cali9"), ("endpoints", ERROR)),
     "reservations of a plugin that is no longer used": (
         lambda node: node.host.files.update({f"{RESERVATIONS}/10.0.0.2": "c1\r\neth0"}),
         ("leftover-reservations", WARNING),
@@ -286,7 +286,7 @@ def test_other_ipam_needs_no_pools_and_other_log_no_file(node):
     node.host.versions[f"{BIN}/host-local"] = "v1"
     checks = [one.check for one in node.examine()]
     assert "pools" not in checks
-    node.delete(WorkloadEndpointKey("default", "pod-a"))
+    node.delete(WorkloadEndpointKey("default", f"{NODE}-k8s-a-eth0"))
     node.host.devices = ()
     node.host.files.pop("/var/run/calico/ipam.lock")
     assert node.complaints() == []

@@ -10,6 +10,7 @@ from domain.workload.identity import (
     Identity,
     InvalidField,
     full_name,
+    is_of_node,
     name_matches,
     name_prefix,
     parse_name,
@@ -217,3 +218,17 @@ def test_a_constructed_name_parses_back_and_matches(node, orchestrator, third, e
 @given(st.text("ab-", min_size=1, max_size=12))
 def test_splitting_any_text_loses_no_letter(name):
     assert "".join(split_name(name)).replace("-", "") == name.replace("-", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "node", "is_it"),
+    [
+        ("node--a-k8s-web-eth0", "node-a", True),
+        ("node--a--x-k8s-web-eth0", "node-a", False),
+        ("node--a--x-k8s-web-eth0", "node-a-x", True),
+        ("node-k8s-web-eth0", "node", True),
+        ("nodes-k8s-web-eth0", "node", False),
+    ],
+)
+def test_a_node_knows_its_endpoints_by_their_names(name, node, is_it):
+    assert is_of_node(name, node) is is_it
