@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ import yaml
 from adapters.kubernetes.credentials.kubeconfig import load_kubeconfig
 from integration.kubefaults.kube_rig import KubeRig
 from integration.tokens.pod import MOUNT, WITHOUT, RefresherPod, await_that, end, left_in
+from services.kube_proxy import Exchange, Reply
 from services.request_faults import answer, at, stall, status
 
 ASKING = at("POST", "/token")
@@ -27,6 +29,14 @@ def whose(rig: KubeRig, token: str) -> str:
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
     found = rig.served.server.client.create("/apis/authentication.k8s.io/v1/tokenreviews", review)["status"]
     return str(found.get("user", {}).get("username", "")) if found.get("authenticated") else ""
+
+
+def list_without_token_requests(exchange: Exchange) -> None:
+    reply = exchange.forward()
+    listed = json.loads(reply.body)
+    kept = [one for one in listed["resources"] if one["name"] != "serviceaccounts/token"]
+    assert len(kept) == len(listed["resources"]) - 1
+    exchange.pass_on(Reply(reply.status, reply.headers, json.dumps(listed | {"resources": kept}).encode()))
 
 
 class TestOnce:
@@ -82,6 +92,14 @@ class TestOnce:
         assert "namespace" in refused.stderr
         assert pod.once("--namespace", "kube-system", through=WITHOUT, **environment).exit == 0
         assert whose(pod.rig, pod.token) == PLUGINS
+
+    def test_a_server_from_before_token_requests_leaves_the_pods_own(self, pod: RefresherPod, rights: str) -> None:
+        """It answers as one that has no account of that name, and lists what it does have."""
+        pod.rig.proxy.arm(ASKING, answer(404, status(404, "NotFound")))
+        assert "CALICO_CNI_SERVICE_ACCOUNT" in pod.once().stderr
+        pod.rig.proxy.also(at("GET", "/api/v1"), list_without_token_requests)
+        assert pod.once().exit == 0
+        assert pod.token == rights
 
     def test_nobody_hears_what_it_says(self, pod: RefresherPod) -> None:
         assert pod.once(through=MOUNT.replace('"$@"', '"$@" <&- >&- 2>&-')).exit in (0, 1)
