@@ -16,7 +16,6 @@ from domain.cni.json_fields import (
     members,
     read_fields,
     section,
-    sections,
     text,
     text_or_flag,
     texts,
@@ -250,15 +249,15 @@ def _dataplane(value: Json, where: str) -> dict[str, Any]:
     return {**chosen, "dataplane_options": {key: item for key, item in options.items() if isinstance(item, str)}}
 
 
-def _mesos(found: dict[str, Any]) -> dict[str, Any]:
-    """Three nested objects come down to a name and a list of labels."""
-    info: dict[str, Any] = found.get("mesos", {}).get("info", {})
-    labels: tuple[tuple[str, str], ...] = info.get("labels", {}).get("labels", ())
-    return {"mesos_network_name": info.get("name", ""), "mesos_labels": labels}
+def _args(value: Json, where: str) -> dict[str, Any]:
+    from domain.cni.mesos_args import read_args  # few runtimes give any
+
+    found: dict[str, Any] = read_args(value, where)
+    return found
 
 
 # Names that several keys spread over fields of NetConf, each read as a mapping of those fields.
-_SPREAD = ("dataplane", "feature_control", "container_settings", "args", "runtime_config")
+_SPREAD = ("dataplane", "features", "container", "args", "runtime_config")
 
 _IPAM: Fields = {
     "Name": ("name", text),
@@ -282,25 +281,6 @@ _DNS = {**_same(texts, "servers", "searches", "options"), **_same(text, "domain"
 _RUNTIME: Fields = {
     "dns": ("runtime_dns", section(_DNS, lambda found: RuntimeDns(**found), "types.RuntimeDNS", "runtimeConfig.dns."))
 }
-_MESOS = "args.org.apache.mesos."
-_LABEL = _same(text, "key", "value")
-_LABELS: Fields = {
-    "labels": (
-        "labels",
-        sections(
-            _LABEL,
-            "types.Label",
-            _MESOS + "network_info.labels.labels.",
-            lambda found: (found.get("key", ""), found.get("value", "")),
-        ),
-    )
-}
-_INFO: Fields = {
-    "name": ("name", text),
-    "labels": ("labels", section(_LABELS, _spread, "types.Labels", _MESOS + "network_info.labels.")),
-}
-_APACHE: Fields = {"network_info": ("info", section(_INFO, _spread, "types.NetworkInfo", _MESOS + "network_info."))}
-_ARGS: Fields = {"org.apache.mesos": ("mesos", section(_APACHE, _spread, "types.Mesos", _MESOS))}
 
 _NETCONF: Fields = {
     "cniVersion": ("cni_version", text),
@@ -323,15 +303,9 @@ _NETCONF: Fields = {
         "kubernetes",
         _section("kubernetes", _KUBERNETES, lambda found: KubernetesSettings(**found), "types.Kubernetes"),
     ),
-    "feature_control": (
-        "feature_control",
-        _section("feature_control", _FEATURES, _spread, "types.FeatureControl"),
-    ),
-    "container_settings": (
-        "container_settings",
-        _section("container_settings", _CONTAINER, _spread, "types.ContainerSettings"),
-    ),
-    "args": ("args", _section("args", _ARGS, _mesos, "types.Args")),
+    "feature_control": ("features", _section("feature_control", _FEATURES, _spread, "types.FeatureControl")),
+    "container_settings": ("container", _section("container_settings", _CONTAINER, _spread, "types.ContainerSettings")),
+    "args": ("args", _args),
     "runtimeConfig": ("runtime_config", _section("runtimeConfig", _RUNTIME, _spread, "types.RuntimeConfig")),
     "prevResult": ("prev_result", _raw),
 }
