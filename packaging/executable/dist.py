@@ -37,6 +37,7 @@ sys.path.append(str(ROOT / "packaging"))  # run by its path, a script finds what
 
 from bundle import LAUNCHER as NAME  # noqa: E402 - not before it can be found
 from bundle import publish  # noqa: E402
+from snapshot import begin_loaded  # noqa: E402
 
 LICENCES = {
     "CPython": "python3.11/LICENSE",
@@ -45,8 +46,10 @@ LICENCES = {
     "SQLite": "sqlite3/debian/copyright",
     "musl": "musl/COPYRIGHT",
 }
-PARTS = ("executable", "last_words", "memory", "quick_import")  # of the program, in C
+PARTS = ("executable", "last_words", "memory", "quick_import", "snapshot")  # of the program, in C
 PURE = ("PyYAML",)  # as in freeze.py, by the name of the distribution
+SNAPSHOT = ("libpython3.11.a", "libsqlite3.a", *(f"{name}.o" for name in (*PARTS, "frozen")))  # whose data are in it
+WRAPPED = tuple(f"-Wl,--wrap={name}" for name in ("malloc", "calloc", "realloc", "free"))  # memory.c
 INTERNALS = (
     "-DPy_BUILD_CORE",
     "-fvisibility=hidden",
@@ -110,8 +113,15 @@ def compile_all(made: Runtime, stage: Path, sources: Path = ROOT) -> Path:
     own = [stage / f"{name}.o" for name in (*PARTS, "frozen", "texts")]
     objects = (*own, cpython / "libpython3.11.a", *libraries)
     linked = stage / NAME
-    call(made.gcc, *LINKED.split(), "-Wl,--gc-sections,-s", "-o", linked, *objects, "-lm")
+    options = (*LINKED.split(), "-Wl,--gc-sections,-s", *WRAPPED, f"-Wl,-Map={stage / 'map'}")
+    call(made.gcc, *options, "-o", linked, *objects, "-lm")
     return linked
+
+
+def load_ahead(linked: Path, stage: Path) -> None:
+    """Make it begin with its modules loaded."""
+    say("== Loading the modules")
+    begin_loaded(linked, stage / "map", SNAPSHOT)
 
 
 def stamp(linked: Path) -> str:
@@ -130,6 +140,10 @@ def build(target: Path, arch: str) -> None:
     stage.mkdir(parents=True)
     try:
         linked = compile_all(made, stage)
+        if arch == here():
+            load_ahead(linked, stage)
+        else:
+            say(f"== NOT LOADED AHEAD: on {arch} it will load its modules whenever it is started")
         shown = stamp(linked)
         target.mkdir(parents=True, exist_ok=True)
         collect_licences(made, target / "LICENSES")

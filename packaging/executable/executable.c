@@ -117,7 +117,6 @@ static void start(int argc, char **argv)
     PyStatus status = Py_PreInitialize(&early);
     if (PyStatus_Exception(status))
         cannot_start(status);
-    keep_memory();
 
     PyConfig config;
     PyConfig_InitIsolatedConfig(&config);
@@ -128,6 +127,8 @@ static void start(int argc, char **argv)
     config.site_import = 0;
     config.write_bytecode = 0;
     config._init_main = 0; /* stop once there is importlib */
+    if (snapshot() == TAKE_SNAPSHOT)
+        config.use_hash_seed = 1; /* 0: the hashes of strings are in it */
     wchar_t **paths[] = {&config.executable, &config.base_executable, &config.prefix, &config.base_prefix,
                          &config.exec_prefix, &config.base_exec_prefix, &config.platlibdir, &config.program_name};
     for (size_t i = 0; i < sizeof paths / sizeof *paths && !PyStatus_Exception(status); i++)
@@ -187,8 +188,21 @@ static int end(int code)
 int main(int argc, char **argv)
 {
     prepare_last_words(argv);
-    if (PyImport_AppendInittab("_tortie_syscalls", init_syscalls) < 0)
-        return 1;
-    start(argc, argv);
+    if (snapshot() == TAKE_SNAPSHOT)
+        prepare_snapshot();
+    else if (snapshot() == NO_SNAPSHOT)
+        keep_memory();
+    if (snapshot() == IS_SNAPSHOT) {
+        const char *verb = getenv("CNI_COMMAND");
+        go_on_with_memory(verb != NULL && strcmp(verb, "VERSION") != 0);
+        if (wake(argc, argv) < 0)
+            last_words(NO_MEMORY);
+    } else {
+        if (PyImport_AppendInittab("_tortie_syscalls", init_syscalls) < 0)
+            return 1;
+        start(argc, argv);
+    }
+    if (snapshot() == TAKE_SNAPSHOT)
+        take_snapshot(argv);
     _exit(end(be("/proc/self/exe")));
 }

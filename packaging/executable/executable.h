@@ -3,9 +3,42 @@
 #ifndef TORTIE_EXECUTABLE_H
 #define TORTIE_EXECUTABLE_H
 
-/* Memory that is kept for reuse, in place of the C library's, for the interpreter's blocks that its own allocator has
-   no place for. To be called before the interpreter is initialised. */
+#include <stddef.h>
+
+/* Memory that is kept for reuse, in place of the C library's, and the interpreter's arenas. To be called first. */
 void keep_memory(void);
+
+/* The same in one area at `place`, for a snapshot. -1 if there is something else. */
+int keep_memory_at(void *place);
+
+/* That is complete; its size, or 0 if something has found no room in it. Nothing may be allocated any more. */
+size_t memory_is_past(void);
+
+/* The same in a process that begins with it, and is to do something or not `much`. To be called first. */
+void go_on_with_memory(int much);
+
+/* The linker puts the first four in the place of the C library's, which have the other names (-Wl,--wrap). */
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t each);
+void *__wrap_realloc(void *block, size_t size);
+void __wrap_free(void *block);
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t each);
+void *__real_realloc(void *block, size_t size);
+void __real_free(void *block);
+
+/* What this executable's file is for. */
+enum snapshot { NO_SNAPSHOT, TAKE_SNAPSHOT, IS_SNAPSHOT };
+enum snapshot snapshot(void);
+long snapshot_offset(void); /* of its memory in the file */
+
+/* Set memory aside, load all modules and write what the process is to standard output. `argv` has the first and the last
+   address of the program's data. */
+void prepare_snapshot(void);
+_Noreturn void take_snapshot(char **argv);
+
+/* Be the process that the snapshot was taken of, with this one's arguments, environment, descriptors and signals. */
+int wake(int argc, char **argv);
 
 /* What a runtime hears of a process that dies where Python cannot answer any more: for lack of memory, or in a fault of
    the program. To be called first; `argv` stays in use. */

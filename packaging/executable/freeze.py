@@ -31,6 +31,7 @@ PURE = ("yaml",)  # packages from elsewhere that are Python alone, if need be; o
 BOOTSTRAP = {"_frozen_importlib": "importlib._bootstrap", "_frozen_importlib_external": "importlib._bootstrap_external"}
 # The one for modules in files has nothing to find here, and is asked for nothing but to install itself.
 STUBS = {"importlib._bootstrap_external": "def _install(bootstrap): pass\n"}
+BUILT_IN = ("atexit", "gc")  # what the executable itself uses
 AT_START = ("encodings.utf_8", "encodings.latin_1", "encodings.ascii", "encodings.idna", "io", "abc", "codecs", "os")
 # Named by the standard library in branches that none of our programs takes: tools for developers, other systems.
 _NEVER = (
@@ -42,6 +43,9 @@ _NEVER = (
 )
 NEVER = frozenset(_NEVER.split())
 
+# Who loads most modules, the most often started first; and what of theirs only some need.
+PLUGINS = ("entrypoints.calico", "entrypoints.calico_ipam"), ("entrypoints.bridge",)
+SELDOM = ("adapters.grpc", "adapters.kubernetes", "usecases.pods")
 READERS_OF_ANNOTATIONS = frozenset({"dataclasses", "typing"})
 REPLACED = frozenset({"_ctypes", "_sha2"})  # by our own built-in module; by _sha256 and _sha512 before Python 3.12
 
@@ -99,6 +103,48 @@ class Graph:
                     self._missing.add((wanted, name))
                     return False
         return True
+
+    def ahead(self) -> list[str]:
+        """Our modules that can be loaded here: neither they nor what they import as they are loaded needs a library.
+
+        Those that most processes use come first, so that what these use is close together.
+        """
+        calico, bridge = PLUGINS
+        order = (
+            ENTRY,
+            *self._reached(calico, SELDOM),
+            *self._reached(calico),
+            *self._reached(bridge),
+            *sorted(self.own),
+        )
+        return [name for name in dict.fromkeys(order) if self._loads(name, set())]
+
+    def _reached(self, starts: tuple[str, ...], without: tuple[str, ...] = ()) -> list[str]:
+        """Our modules that these import at some time, directly or not."""
+        found: set[str] = set()
+        waiting = [*starts]
+        while waiting:
+            name = waiting.pop()
+            if (
+                name in self.own
+                and name not in found
+                and not f"{name}.".startswith(tuple(f"{one}." for one in without))
+            ):
+                found.add(name)
+                path = self.files[name]
+                tree = ast.parse(source(name, path))
+                waiting.extend(imports(tree, name, is_package=path.name == "__init__.py"))
+        return sorted(found)
+
+    def _loads(self, name: str, asked: set[str]) -> bool:
+        if name.partition(".")[0] not in OWN or name in asked:
+            return True
+        if name not in self.own:
+            return False
+        asked.add(name)
+        tree = ast.parse(source(name, self.files[name]))
+        wanted = (one for node in tree.body for one in imports_of(node, name, is_package=False, certain=True))
+        return all(self._loads(one, asked) for one in wanted)
 
     def exists(self, name: str) -> bool:
         return name in sys.builtin_module_names or self._find(name) is not None
@@ -210,7 +256,8 @@ def c_source(graph: Graph) -> str:
         table = bootstrap if name in names else ordinary
         table.append(f'    {{"{names.get(name, name)}", m{number}, {len(data)}, {package}, NULL}},\n')
     aliases = [f'    {{"{name}", "{module}"}},\n' for name, module in sorted(BOOTSTRAP.items())]
-    return HEAD + "".join(code) + TABLES % ("".join(bootstrap), "".join(ordinary), "".join(aliases))
+    ahead = [f'    "{name}",\n' for name in (*BUILT_IN, *graph.ahead())]
+    return HEAD + "".join(code) + TABLES % ("".join(bootstrap), "".join(ordinary), "".join(aliases), "".join(ahead))
 
 
 HEAD = """\
@@ -234,6 +281,10 @@ const struct _frozen *_PyImport_FrozenStdlib = none;
 const struct _frozen *_PyImport_FrozenTest = none;
 const struct _frozen *PyImport_FrozenModules = ordinary;
 const struct _module_alias *_PyImport_FrozenAliases = aliases;
+/* What a snapshot has loaded. */
+const char *const snapshot_modules[] = {
+%s    NULL
+};
 /* Of CPython's own frozen modules, which these take the place of. */
 int _Py_Deepfreeze_Init(void) { return 0; }
 void _Py_Deepfreeze_Fini(void) {}

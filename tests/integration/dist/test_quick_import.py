@@ -150,7 +150,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.write_text(text)
     stage = folder / "stage"
     stage.mkdir()
-    build = "import dist, pathlib, sys; dist.compile_all(dist.runtime(), *map(pathlib.Path, sys.argv[1:]))"
+    build = "import dist, pathlib, sys; dist.compile_all(dist.runtime(dist.here()), *map(pathlib.Path, sys.argv[1:]))"
     environment = {**os.environ, "PYTHONPATH": str(PACKAGING)}
     subprocess.run([sys.executable, "-c", build, stage, sources], env=environment, check=True)
     return stage / "calico"
