@@ -15,13 +15,13 @@ from domain.ipam.pools import AllocationConfig, enabled_pools, pool_of, require_
 from domain.ipam.upgrade import LOCK, Left, Placement, ReservationFile, fates
 from domain.value import Value
 from ports.datastore import AllocationConfigKey, BlockKey, IPPools
-from ports.errors import Refused
+from ports.errors import Refused, Unavailable
 from usecases.ipam.take_over import place_in, take_over
 from usecases.ipam.work import Work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from domain.ipam.address import Address, Cidr
     from domain.ipam.pools import Pool
@@ -97,7 +97,7 @@ class Reservations:
             block = stored.record if stored else new_block(cidr, self._owner, None, 0)
             return place_in(work, block, self._owner, placements, terms.config)
 
-        return self._each(self._fates(work), terms, place, lambda _names: None)
+        return self._each(self._fates(work), terms, place, lambda _names: {})
 
     def move(self) -> Outcome:
         """Under host-local's lock."""
@@ -120,32 +120,40 @@ class Reservations:
         except Refused as error:
             return ReservationFile(name, fault=str(error))
 
-    def _remove(self, names: Iterable[str]) -> None:
+    def _remove(self, names: Iterable[str]) -> Mapping[str, str]:
+        """Those that stay, and why. The next ones may go all the same."""
+        stuck = {}
         for name in names:
-            self._runtime.reservations.remove(name)
+            try:
+                self._runtime.reservations.remove(name)
+            except Unavailable as error:
+                stuck[name] = str(error)
+        return stuck
 
     def _each(
         self,
         found: Fates,
         terms: Terms,
         place: Callable[[Cidr, Sequence[Placement]], Placed],
-        remove: Callable[[Iterable[str]], None],
+        remove: Callable[[Iterable[str]], Mapping[str, str]],
     ) -> Outcome:
-        """`place` records addresses of one block; then `remove` gets their names."""
+        """`place` records addresses of one block; then `remove` gets their names, and gives those that stay."""
         blocks, forgotten, left = _by_block(found.moves, terms)
         stale = (*found.stale, *forgotten)
-        remove(stale)
+        stuck = dict(remove(stale))
         moved: list[str] = []
         before: list[str] = []
         for cidr, moves in blocks:
             placed = place(cidr, [Placement(one.address, one.attribute(self._node), one.name) for one in moves])
             now, earlier = [one.name for one in placed.taken], [one.name for one in placed.had]
-            remove([*now, *earlier])
+            stuck |= remove([*now, *earlier])
             moved += now
             before += earlier
             left += [Left(one.name, f"{one.address} cannot be recorded: {why}") for one, why in placed.refused]
             self._tell(len(moved) + len(before), len(found.moves))
-        return Outcome(tuple(moved), tuple(before), stale, (*found.left, *left))
+        left += [Left(name, f"its file is of no use any more, and stays: {why}") for name, why in stuck.items()]
+        moved, before, gone = ([name for name in names if name not in stuck] for names in (moved, before, stale))
+        return Outcome(tuple(moved), tuple(before), tuple(gone), (*found.left, *left))
 
     def _tell(self, done: int, of: int) -> None:
         now = self._runtime.clock.monotonic()

@@ -123,14 +123,18 @@ def test_what_cannot_be_moved_is_named_and_the_rest_moves(host: UpgradeHost) -> 
     host.cluster.set_pod_status(NAMESPACE, f"far-{node.name}", **status)
     node.put("192.0.2.9", "far\r\neth0")
     node.put("notes.txt", "mine")
+    (node.reservations / f"{node.prefix}.8").mkdir()
     answer = node.upgrade()
     assert answer.exit == 1
     (error,) = [line for line in answer.stderr.splitlines() if line.startswith("Error: ")]
-    assert error.startswith("Error: 2 of host-local's reservations are left, 3 moved: ")
+    assert error.startswith("Error: 3 of host-local's reservations are left, 3 moved: ")
     assert "notes.txt: failed to parse IP notes.txt" in error
     assert f"192.0.2.9 is in no enabled IP pool (IPv4 pools: IPPool {POOL.replace('.', '-').replace('/', '-')}" in error
-    assert sorted(path.name for path in node.reservations.iterdir()) == ["192.0.2.9", "lock", "notes.txt"]
+    assert f"{node.prefix}.8: its file is of no use any more, and stays: remove " in error
+    there = {path.name for path in node.reservations.iterdir()}
+    assert there == {"192.0.2.9", "lock", "notes.txt", f"{node.prefix}.8"}
     assert host.is_ready() is True
+    (node.reservations / f"{node.prefix}.8").rmdir()
     (node.reservations / "notes.txt").unlink()
     (node.reservations / "192.0.2.9").unlink()
     assert node.upgrade().exit == 0

@@ -473,6 +473,29 @@ def test_who_finds_it_unready_leaves_that_to_others(node):
     assert node.is_ready() is False
 
 
+def test_a_file_that_cannot_be_removed_stops_nobody(node):
+    """The original would try for ever, with the cluster not ready: a folder among the files is enough."""
+    first, second = node.reserve("10.244.0.2"), node.reserve("10.244.0.3")
+    node.files.texts["10.244.0.9"] = "gone"
+
+    def stay(verb, name):
+        if name in ("10.244.0.2", "10.244.0.9"):
+            raise Unavailable(f"remove d/{name}: is a directory")
+
+    node.files.before = stay
+    outcome = node.upgrade()
+    assert (outcome.moved, outcome.stale) == (("10.244.0.3",), ())
+    assert reasons(outcome) == {
+        name: f"its file is of no use any more, and stays: remove d/{name}: is a directory"
+        for name in ("10.244.0.2", "10.244.0.9")
+    }
+    assert node.is_ready() is True
+    assert node.moved() == {"10.244.0.2": first, "10.244.0.3": second}
+    node.files.before = lambda _verb, _name: None
+    assert node.upgrade().before == ("10.244.0.2",)
+    node.is_upgraded({"10.244.0.2": first, "10.244.0.3": second})
+
+
 def test_a_directory_that_cannot_be_removed_is_no_failure(node):
     node.reserve("10.244.0.2")
 
