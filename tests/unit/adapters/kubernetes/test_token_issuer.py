@@ -173,6 +173,14 @@ class TestOldServer:
         with pytest.raises(Missing):
             issuer.request_token(*ACCOUNT, VALIDITY, SOON)
 
+    def test_something_that_lists_anything_else_is_not_believed_to_be_old(self, issuer, server, folder):
+        ask = server.before
+        (folder / "token").write_text(pods_own(4102444800))
+        groups = server._said(200, {"kind": "APIGroupList", "apiVersion": "v1", "groups": []})
+        server.before = lambda request: groups if request.path == "/api/v1" else ask(request)
+        with pytest.raises(Unavailable, match="APIGroupList instead of the list of resources in v1"):
+            issuer.request_token(*ACCOUNT, VALIDITY, SOON)
+
 
 class TestWhereWeAre:
     @pytest.mark.parametrize(
