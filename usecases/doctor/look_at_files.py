@@ -10,6 +10,7 @@ from domain.doctor.configuration import (
     CALICO,
     CONFIGURATION,
     SUFFIXES,
+    NetworkFile,
     judge_configuration,
     judge_others,
     read_network_file,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from domain.cni.netconf import NetConf
     from domain.doctor.diagnosis import Diagnosis
+    from ports.host_view import HostView
     from usecases.doctor.patient import Patient
 
 LOCK_FILE = "/var/run/calico/ipam.lock"
@@ -49,7 +51,9 @@ def look_at_configuration(patient: Patient) -> Iterable[Diagnosis]:
     """It also reads the files, for all that follow."""
     host, folder = patient.host, patient.folders.net
     names = [name for name in host.names(folder) or () if name.endswith(SUFFIXES)]
-    patient.files = [read_network_file(f"{folder}/{name}", host.read(f"{folder}/{name}")) for name in names]
+    patient.files = [
+        _network_file(host, f"{folder}/{name}") for name in names if not _is_folder(host, f"{folder}/{name}")
+    ]
     chosen = patient.chosen
     if chosen is not None and patient.fault:
         yield error(CONFIGURATION, f"{chosen.path}: {patient.fault}", "mend that member")
@@ -59,6 +63,22 @@ def look_at_configuration(patient: Patient) -> Iterable[Diagnosis]:
     secret = section is not None and "k8s_auth_token" in str(section.get("policy"))
     wrong = judge_mode(CONFIGURATION, chosen.path, seen, secret=secret) if chosen and seen else None
     yield wrong or judge_configuration(folder, patient.files)
+
+
+def _is_folder(host: HostView, path: str) -> bool:
+    """Runtimes pass over a folder, whatever its name ends with."""
+    try:
+        seen = host.file(path)
+    except PortError:
+        return False
+    return seen is not None and seen.is_folder
+
+
+def _network_file(host: HostView, path: str) -> NetworkFile:
+    try:
+        return read_network_file(path, host.read(path))
+    except PortError as refused:
+        return NetworkFile(path, fault=str(refused))
 
 
 def look_at_others(patient: Patient) -> Iterable[Diagnosis]:

@@ -187,6 +187,15 @@ def test_without_a_configuration_only_the_host_is_judged(node):
     assert node.complaints() == [("configuration", ERROR)]
 
 
+def test_a_file_that_cannot_be_read_stands_in_the_way_and_a_folder_does_not(node):
+    node.host.files[f"{NET}/05-folder.conf/f"] = ""
+    assert node.complaints() == []
+    node.host.files[f"{NET}/06-secret.conf"] = "{}"
+    node.host.broken.add(f"{NET}/06-secret.conf")
+    (found,) = [one for one in node.examine() if one.state != OK]
+    assert (found.check, "06-secret.conf: permission denied" in found.seen) == ("other-configurations", True)
+
+
 def test_a_configuration_with_a_wrong_type_is_named(node):
     node.configure(mtu="large")
     (found, *_) = [one for one in node.examine() if one.state != OK]

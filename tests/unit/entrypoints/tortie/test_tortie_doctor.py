@@ -115,6 +115,19 @@ def test_a_folder_may_be_named_as_the_host_has_it_or_as_it_is_mounted(root, doct
         assert found["configuration"]["seen"] == "/nets/10-calico.conf: network n of calico"
 
 
+@pytest.mark.parametrize("form", [(), ("-o", "json"), ("-o", "yaml")])
+@pytest.mark.parametrize("spoil", ["", "}"])
+def test_no_secret_is_shown(root, doctor, form, spoil):
+    """In a sound file or a damaged one."""
+    planted = "s3cr3t-t0k3n"
+    configure(root, policy={"k8s_auth_token": planted}, kubernetes={"kubeconfig": "/etc/kubeconfig"})
+    path = root / "etc/cni/net.d/10-calico.conflist"
+    path.write_text(path.read_text() + spoil)
+    (root / "etc/kubeconfig").write_text(f"users: [{{name: u, user: {{token: {planted}}}}}]{spoil}")
+    _, out, err = doctor(*form)
+    assert planted not in out + err
+
+
 def test_warnings_count_if_that_is_wanted(root, doctor):
     """Whatever else this machine is short of."""
     for arguments in ((), ("--strict",)):
