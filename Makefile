@@ -45,7 +45,7 @@ UT_TRANSPORTS_KDD := tests/integration/pods/test_pods_golden.py tests/integratio
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all runtimes tested dist image release demo test bench behaviours lock manifests proto clean
+.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all runtimes cluster chaos tested dist image release demo test bench behaviours lock manifests proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -132,6 +132,14 @@ runtimes: dist  ## containerd and podman run pods on the executable: every scena
 	@[ -z "$(CONTAINERD)" ] || packaging/containerd.sh build
 	TORTIE_BIN=$(abspath $(EXECUTABLE)) TORTIE_RUNTIMES_QUICK=$(QUICK) TORTIE_RUNTIMES_WRITE=$(WRITE) TORTIE_RUNTIMES_CONTAINERD=$(if $(CONTAINERD),$$(packaging/containerd.sh find)) \
 	  $(PYTEST) $(wildcard $(RUNTIMES)/test_runtime_*.py) -v $(if $(QUICK),-n 2 --dist loadfile) $(PYTEST_ARGS)
+
+cluster: dist  ## two nodes of a real Kubernetes networked by the shipped manifest (root; five minutes; PEER=folder: the original on one of them)
+	@packaging/bootstrap.sh cluster "make cluster"
+	TORTIE_BIN=$(abspath $(EXECUTABLE)) TORTIE_PEER=$(if $(PEER),$(abspath $(PEER))) $(PYTEST) $(RUNTIMES)/test_cluster.py -v -s $(PYTEST_ARGS)
+
+chaos: dist  ## the same cluster while everything goes wrong, by chance of a seed (root; MINUTES=30 SEED=7; two minutes more to heal and count)
+	@packaging/bootstrap.sh cluster "make chaos"
+	$(VENV)/bin/python $(RUNTIMES)/chaos.py --minutes $(MINUTES) --seed $(SEED) --bin $(EXECUTABLE)
 
 lint: bootstrap  ## formatting, lint, types, import rules
 	@export MYPYPATH=packaging; failed=; for check in "ruff format --check ." "ruff check ." "mypy" $(foreach folder,packaging packaging/bench packaging/executable packaging/release,"mypy $(wildcard $(folder)/*.py)") "lint-imports"; do \

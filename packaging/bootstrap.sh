@@ -9,6 +9,7 @@
 #                              the same, and the programs of a real Kubernetes API server, unless the tests are to use
 #                              one that TORTIE_TEST_KUBECONFIG leads to
 #   bootstrap.sh runtimes NAME what `tools` and `kubernetes` find, and containerd and podman; tests say which they lack
+#   bootstrap.sh cluster NAME  the same, and the programs of a Kubernetes with nodes
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -140,11 +141,11 @@ kubernetes)
     find_tools "${2:-this}"
     [ -n "${TORTIE_TEST_KUBECONFIG:-}" ] || packaging/apiserver.sh build
     ;;
-runtimes)
+runtimes | cluster)
     find_tools "${2:-this}"
-    TORTIE_TEST_KUBECONFIG='' packaging/apiserver.sh build
+    packaging/apiserver.sh build "${1/runtimes/}"
     find_runtimes
     ;;
 compiler) find_compiler "${2:-this}" ;;
-*) fail "usage: bootstrap.sh venv | fuzz | release | tools NAME | kubernetes NAME | runtimes NAME | compiler NAME" ;;
+*) fail "usage: bootstrap.sh venv | fuzz | release | tools NAME | kubernetes NAME | runtimes NAME | cluster NAME | compiler NAME" ;;
 esac

@@ -41,7 +41,8 @@ if [ ${#failed[@]} = 0 ]; then
     TORTIE_BIN=$("${MAKE:-make}" --no-print-directory -s tested)
     export TORTIE_BIN # as it is now, for all stages
     for target in lint unit fuzz mutants integration ut-etcd ut-kdd ut-kubevirt ut-transports demo; do stage "$target"; done
-    QUICK=1 stage runtimes # which takes the executable in any case
+    QUICK=1 stage runtimes # which takes the executable in any case, and so does
+    MINUTES=1 stage chaos
     if [ -n "${PEER:-}" ]; then
         stage interop
     else

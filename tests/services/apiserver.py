@@ -42,14 +42,16 @@ _USERS: Counter[str] = Counter()  # of named servers, by URL
 _CONTROLLERS = "serviceaccount-controller,namespace-controller,garbage-collector-controller"
 
 
-def find_programs() -> dict[str, str]:
+def find_programs(*more: str) -> dict[str, str]:
     """Paths of kube-apiserver, kube-controller-manager and etcd, as packaging/apiserver.sh finds them.
+
+    With "cluster" also of kube-scheduler and kubelet.
 
     Not the etcd of `find_etcd`, which may be older than what an API server makes full use of. `RuntimeError` if one is
     missing, with how to get it.
     """
     found = subprocess.run(
-        [ROOT / "packaging" / "apiserver.sh", "find"], capture_output=True, text=True, check=False, timeout=120
+        [ROOT / "packaging" / "apiserver.sh", "find", *more], capture_output=True, text=True, check=False, timeout=120
     )
     if found.returncode != 0:
         raise RuntimeError(found.stderr.strip())
@@ -114,8 +116,14 @@ class ApiServer(KubernetesServer):
     """A server of our own. `more` are options of kube-apiserver, such as `--audit-log-path=...`."""
 
     def __init__(
-        self, *more: str, controller_manager: bool = False, rbac: bool = True, address: str = "127.0.0.1"
+        self,
+        *more: str,
+        controller_manager: bool = False,
+        rbac: bool = True,
+        address: str = "127.0.0.1",
+        controllers: Object | None = None,
     ) -> None:
+        """`controllers` are options of the controller manager, such as `{"controllers": "*"}`."""
         self._undo = ExitStack()
         self._folder = Path(tempfile.mkdtemp(prefix="tortie-apiserver-", dir=_folder()))
         self._undo.callback(shutil.rmtree, self._folder, ignore_errors=True)
@@ -135,7 +143,8 @@ class ApiServer(KubernetesServer):
                 self._server_words(programs["kube-apiserver"], rbac, more), self._folder / "apiserver.log"
             )
             self.controllers = Daemon(
-                self._controller_words(programs["kube-controller-manager"]), self._folder / "controllers.log"
+                self._controller_words(programs["kube-controller-manager"], controllers or {}),
+                self._folder / "controllers.log",
             )
         except BaseException:
             self._undo.close()
@@ -233,7 +242,7 @@ class ApiServer(KubernetesServer):
             options["disable-admission-plugins"] = "ServiceAccount"
         return [program, *[f"--{name}={value}" for name, value in options.items()], *more]
 
-    def _controller_words(self, program: str) -> list[str]:
+    def _controller_words(self, program: str, more: Object) -> list[str]:
         config = self.kubeconfig(self._folder / "controllers.kubeconfig")
         options = {
             "kubeconfig": config,
@@ -242,7 +251,7 @@ class ApiServer(KubernetesServer):
             "root-ca-file": self.authority.ca,
             "leader-elect": "false",
             "secure-port": 0,
-        }
+        } | more
         return [program, *[f"--{name}={value}" for name, value in options.items()]]
 
     def _is_ready(self) -> bool:
