@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import shutil
 import signal
 from pathlib import Path
@@ -19,6 +20,8 @@ root = "{disk}/root"
 state = "/run/containerd"
 [grpc]
   address = "{socket}"
+[metrics]
+  address = "127.0.0.1:1338"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "{image}"
   disable_apparmor = true
@@ -77,10 +80,7 @@ class Pod:
 
     def execute(self, *words: str) -> tuple[int, str]:
         """Exit code and output."""
-        import base64
-
-        done = self._runtime.cri.call("ExecSync", container_id=self._container, cmd=list(words), timeout=20)
-        return done["exit_code"], base64.b64decode(done["stdout"]).decode() + base64.b64decode(done["stderr"]).decode()
+        return self._runtime.execute(self._container, *words)
 
     def pings(self, address: str) -> bool:
         code, _ = self.execute("ping", "-c", "1", "-W", "3", address)
@@ -90,7 +90,7 @@ class Pod:
         self._runtime.cri.call("StopPodSandbox", pod_sandbox_id=self.sandbox)
 
     def remove(self) -> None:
-        self._runtime.cri.call("RemovePodSandbox", pod_sandbox_id=self.sandbox)
+        self._runtime.cri.call("RemovePodSandbox", pod_sandbox_id=self.sandbox, seconds=300)
 
 
 class Containerd:
@@ -107,8 +107,11 @@ class Containerd:
         image = self.node.folder / "box.tar"
         box_image.write_image(image)
         self.launch()
-        self.node.run(self._program("ctr"), "-a", self.socket, "-n", "k8s.io", "images", "import", str(image))
+        self.load(image)
         return self
+
+    def load(self, image: Path) -> None:
+        self.node.run(self._program("ctr"), "-a", self.socket, "-n", "k8s.io", "images", "import", str(image))
 
     def __exit__(self, *_exc: object) -> None:
         self.cri.__exit__()
@@ -159,6 +162,12 @@ class Containerd:
         config = self.config(name, uid, **more)
         sandbox = self.cri.call("RunPodSandbox", config=config, seconds=seconds)["pod_sandbox_id"]
         return Pod(self, config, sandbox)
+
+    def execute(self, container: str, *words: str) -> tuple[int, str]:
+        """Exit code and output."""
+        done = self.cri.call("ExecSync", container_id=container, cmd=list(words), timeout=20)
+        said = [base64.b64decode(done[stream]).decode() for stream in ("stdout", "stderr")]
+        return done["exit_code"], "".join(said)
 
     def sandboxes(self) -> list[str]:
         return [one["id"] for one in self.cri.call("ListPodSandbox")["items"]]

@@ -22,6 +22,10 @@ from pathlib import Path
 # Mounts, host name, IPC, control groups, process ids, network.
 FLAGS = 0x00020000 | 0x04000000 | 0x08000000 | 0x02000000 | 0x20000000 | 0x40000000
 PR_SET_PDEATHSIG = 1
+MACHINE_WIDE = (
+    *("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops"),
+    *("kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes"),
+)
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -54,11 +58,11 @@ def furnish(name, folder):
     mount("-t", "proc", "proc", "/proc")
     mount_groups(list(hierarchies()))
     mount_disk(folder)
-    mount("-t", "tmpfs", "tmpfs", "/run")
+    mount("-t", "tmpfs", "-o", "size=64m,mode=755", "tmpfs", "/run")  # so that it can be full
     for directory in ("lock", "netns"):
         Path("/run", directory).mkdir()
     # What a kubelet sets for the whole machine, and would here for those who only run the tests.
-    for setting in ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops"):
+    for setting in MACHINE_WIDE:
         mine = folder / setting.replace("/", ".")
         mine.write_bytes(Path("/proc/sys", setting).read_bytes())
         mount("--bind", str(mine), f"/proc/sys/{setting}")

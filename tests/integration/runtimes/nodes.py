@@ -77,7 +77,7 @@ class Rack:
 
     def __exit__(self, *_exc: object) -> None:
         for node in self.nodes:
-            node.halt()
+            self._undo.callback(node.halt)
         self._undo.close()
 
     def add_node(self, name: str) -> Node:
@@ -107,17 +107,26 @@ class Process:
         return self._outer.poll() is None
 
     def send(self, number: int) -> None:
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, number)
+        """`nsenter` stops with what it waits for, and has to be told to go on, too."""
+        if self.is_alive:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+            if number == signal.SIGCONT:
+                self._outer.send_signal(number)
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         if self.is_alive:
             self.send(number)
-            self.send(signal.SIGCONT)
-            self._outer.wait(30)
+            self.await_end()
 
     def await_end(self) -> None:
-        self._outer.wait(30)
+        """Once it, or its node, has been told to end. `nsenter` may be about to stop until it hears of that."""
+
+        def ended() -> bool:
+            self._outer.send_signal(signal.SIGCONT)
+            return self._outer.poll() is not None
+
+        await_that(ended, f"{self.words[0]} ends", 30)
 
     def log(self) -> str:
         return self.log_path.read_text(errors="replace")
@@ -166,19 +175,23 @@ class Node:
         ):
             self.run("ip", *words)
 
+    @property
+    def is_up(self) -> bool:
+        return self._init is not None
+
     def halt(self) -> None:
         """As when the power fails: every process ends at once, and what is in memory is gone."""
         if self._init is None:
             return
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
+        while self._started:  # who holds on to one of its processes holds on to the node
+            self._started.pop().await_end()
         self._init.wait(30)
         for stream in (self._init.stdout, self._init.stderr):
             if stream:
                 stream.close()
         self._init = None
-        while self._started:
-            self._started.pop().await_end()
         for place, _, _ in hierarchies():
             await_that(lambda at=place / self._group: removed(at), f"{place}/{self._group} is empty")
 

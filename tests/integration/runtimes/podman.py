@@ -17,6 +17,7 @@ default_network = "pod-net"
 [engine]
 cgroup_manager = "cgroupfs"
 events_logger = "file"
+lock_type = "file"
 runtime = "runc"
 [containers]
 default_ulimits = ["nofile=20000:20000", "nproc=32768:32768"]
