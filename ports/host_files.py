@@ -15,6 +15,10 @@ from abc import ABC, abstractmethod
 from domain.value import Value
 from ports.errors import PortError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
 FILE, FOLDER, LINK, OTHER = "a regular file", "a folder", "a symbolic link", "something else"
 STAGE, STAGE_END = ".tortie-", ".tmp"
 """How the name of a stage begins and ends; the CNI library loads `.conf`, `.conflist` and `.json` only."""
@@ -69,6 +73,10 @@ class HostFiles(ABC):
     @abstractmethod
     def make_folder(self, path: str, mode: int = 0o755) -> None:
         """Make it and, 0755, those above it as far as they are missing; what is there keeps its mode."""
+
+    @abstractmethod
+    def held(self, folder: str) -> AbstractContextManager[None]:
+        """Whoever else wants to hold the folder waits until the `with` block, or this process, has ended."""
 
     @abstractmethod
     def open_stage(self, folder: str) -> str:

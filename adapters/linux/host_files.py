@@ -14,7 +14,7 @@ from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG, filemode
 
 from adapters.linux.files import make_directory, reason
 from adapters.linux.process.system_calls import copy_attribute
-from adapters.linux.stages import GONE, is_stage, open_stage, remove_tree, stage_in, sync
+from adapters.linux.stages import GONE, Held, is_stage, open_stage, remove_tree, stage_in, sync
 from adapters.regular_file import read_regular
 from ports.host_files import FILE, FOLDER, LINK, OTHER, STAGE, STAGE_END, HostFileError, HostFiles, Look
 from ports.node import MissingFile
@@ -102,6 +102,9 @@ class LinuxHostFiles(HostFiles):
                 sync(above)
         except (OSError, ValueError) as error:
             raise _failed("mkdir", path, error) from error
+
+    def held(self, folder: str) -> Held:
+        return Held(folder)
 
     def open_stage(self, folder: str) -> str:
         try:

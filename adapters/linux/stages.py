@@ -39,6 +39,24 @@ def open_stage(folder: str) -> tuple[str, int]:
             return stage, lock
 
 
+class Held:
+    """`with Held(folder):` — nobody else holds it, by a lock that goes with the process. OSError."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def __enter__(self) -> None:
+        self._descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    def __exit__(self, *_ended: object) -> None:
+        os.close(self._descriptor)
+
+
 def remove_tree(path: str) -> None:
     """A folder with all that is in it, a file, a link, or nothing. OSError."""
     try:

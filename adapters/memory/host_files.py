@@ -5,6 +5,8 @@ Invariant: as `ports.host_files`. What `trouble` raises, it raises before the ch
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from domain.value import Value
 from ports.host_files import FILE, FOLDER, LINK, STAGE, STAGE_END, HostFileError, HostFiles, Look
 from ports.node import MissingFile
@@ -12,6 +14,7 @@ from ports.node import MissingFile
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
 _MODE = {FILE: 0o644, FOLDER: 0o755, LINK: 0o777}
 
@@ -96,6 +99,9 @@ class MemoryHostFiles(HostFiles):
         if above:
             self.make_folder(above)
         self._make("mkdir", path, Entry(FOLDER, mode))
+
+    def held(self, folder: str) -> AbstractContextManager[None]:  # noqa: ARG002 - the port's
+        return nullcontext()  # nobody else is there
 
     def open_stage(self, folder: str) -> str:
         for path in list(self.entries):

@@ -112,6 +112,11 @@ class HostFilesContract:
         assert files.why_unwritable(f"{place}/a") == ""
         assert files.names(f"{place}/a") == ("b",)
 
+    def test_a_folder_is_held_again_and_changed_meanwhile(self, files: HostFiles, place: str) -> None:
+        for _ in range(2):
+            with files.held(place):
+                files.replace(f"{place}/conf", b"{}", 0o600)
+
     def test_a_stage_is_seen_by_nobody_and_goes_with_what_is_in_it(self, files: HostFiles, place: str) -> None:
         stage = files.open_stage(place)
         found = files.look(stage)

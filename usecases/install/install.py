@@ -9,6 +9,8 @@ Invariant: at every moment the configuration that is in force finds the executab
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 from domain.install.errors import CannotInstall
 from domain.install.kubeconfig import MODE
 from domain.install.places import KUBECONFIG, TLS
@@ -35,7 +37,10 @@ def install(places: Places, settings: InstallSettings, host: Installer) -> None:
     try:
         try:
             work.make_ready()
-            work.put_in_place()
+            with ExitStack() as holds:
+                for folder in work.folders():
+                    holds.enter_context(host.files.held(folder))
+                work.put_in_place()
         finally:
             work.close()
     except PortError as error:
@@ -75,7 +80,12 @@ class _Installation:
             net.will_remove(settings.old_conf_name)
         self._await_datastore(rendered, net)
 
+    def folders(self) -> list[str]:
+        """In the order in which everybody holds them."""
+        return [folder.folder for folder in self._folders]
+
     def put_in_place(self) -> None:
+        """Nobody else may do so at the same time: the first of two keeps what was there, and the second sees that."""
         places, settings, host = self._places, self._settings, self._host
         net = self._folders[0]
         self._keep_what_is_there()
@@ -92,7 +102,7 @@ class _Installation:
         try:
             for folder in self._folders:
                 folder.keep_what_is_there()
-        except PortError:
+        except (PortError, CannotInstall):
             for folder in self._folders:
                 folder.forget_what_was_kept()
             raise

@@ -74,6 +74,9 @@ class StagedFolder:
         kept = f"{self.folder}/{REPLACED}"
         if record == (known or ReplacedRecord()):
             return
+        found = self._files.look(kept)
+        if found and found.kind != FOLDER:
+            raise CannotInstall(f"{kept} is {found.kind}: remove it, what was there before us is to be kept in it")
         self._is_first = known is None
         self._files.make_folder(kept, 0o700)
         for file in record.files:

@@ -9,6 +9,8 @@ Invariant: it can be interrupted anywhere and done again; what was kept is given
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 from domain.install.errors import CannotInstall, NothingInstalled
 from domain.install.places import REPLACED
 from domain.install.replaced import ABSENT, NOTHING, REMOVE, RESTORE, THEIRS
@@ -46,16 +48,24 @@ def uninstall(places: Places, files: HostFiles, *, force: bool = False) -> tuple
     With `force` what we kept takes the place of somebody else's; where nothing was before us, theirs stays.
     """
     try:
-        records = {folder: record_of(files, folder) for folder in (places.net_dir, *places.bin_dirs)}
-        known = {folder: record for folder, record in records.items() if record}
-        if not known:
-            looked = ", ".join(records)
-            raise NothingInstalled(f"there is no installation to take back: none of {looked} has a {REPLACED}")
-        steps = [step for folder, record in known.items() for step in _steps(folder, record, files)]
-        _settle(steps, files, force=force)
-        return tuple(_carry_out(places, known, steps, files))
+        folders = (places.net_dir, *places.bin_dirs)
+        with ExitStack() as holds:
+            for folder in [folder for folder in folders if record_of(files, folder)]:
+                holds.enter_context(files.held(folder))
+            return _take_back(places, files, force=force)
     except HostFileError as error:
         raise CannotInstall(str(error)) from error
+
+
+def _take_back(places: Places, files: HostFiles, *, force: bool) -> tuple[str, ...]:
+    records = {folder: record_of(files, folder) for folder in (places.net_dir, *places.bin_dirs)}
+    known = {folder: record for folder, record in records.items() if record}
+    if not known:
+        looked = ", ".join(records)
+        raise NothingInstalled(f"there is no installation to take back: none of {looked} has a {REPLACED}")
+    steps = [step for folder, record in known.items() for step in _steps(folder, record, files)]
+    _settle(steps, files, force=force)
+    return tuple(_carry_out(places, known, steps, files))
 
 
 def _steps(folder: str, record: ReplacedRecord, files: HostFiles) -> list[_Step]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import time
 from collections.abc import Iterator
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -93,6 +94,17 @@ class TestLinuxHostFiles(HostFilesContract):
         assert str(failed.value) == f"write {place}/new: file too large"
         assert files.names(place) == ("large",)
 
+    def test_a_folder_that_somebody_holds_is_waited_for(self, files: LinuxHostFiles, place: str) -> None:
+        context = multiprocessing.get_context("fork")
+        holding, done = context.Event(), context.Event()
+        other = context.Process(target=_hold, args=(place, holding, done))
+        other.start()
+        assert holding.wait(20)
+        done.set()
+        with files.held(place):
+            assert Path(place, "theirs").read_text() == "done"
+        other.join()
+
     def test_the_stage_of_a_living_process_stays_and_that_of_a_dead_one_goes(
         self, files: LinuxHostFiles, place: str
     ) -> None:
@@ -110,6 +122,14 @@ class TestLinuxHostFiles(HostFilesContract):
             other.join()
         files.close_stage(files.open_stage(place))
         assert os.listdir(place) == []
+
+
+def _hold(place: str, holding: Event, done: Event) -> None:
+    with LinuxHostFiles().held(place):
+        holding.set()
+        done.wait(20)
+        time.sleep(0.2)  # whoever does not wait is early
+        Path(place, "theirs").write_text("done")
 
 
 def _work_in_a_stage(place: str, opened: Event) -> None:

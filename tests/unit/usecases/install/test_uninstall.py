@@ -160,6 +160,15 @@ def test_without_an_installation_there_is_nothing_to_take_back(world: InstallWor
         world.uninstall()
 
 
+def test_what_is_in_the_place_of_the_kept_is_named(world: InstallWorld) -> None:
+    world.files.put("/elsewhere", kind=FOLDER, mode=0o755)
+    world.files.put(f"{BIN}/.tortie-replaced", "/elsewhere", kind=LINK)
+    before = world.on_the_host()
+    with pytest.raises(CannotInstall, match=f"^{BIN}/.tortie-replaced is a symbolic link: remove it"):
+        install(world)
+    assert world.on_the_host() == before
+
+
 def test_a_damaged_record_is_named(world: InstallWorld) -> None:
     install(world)
     world.files.put(f"{BIN}/.tortie-replaced/.record", "{}")
