@@ -116,7 +116,7 @@ def whole_characters(text: str) -> str:
     """The text with U+FFFD for each lone surrogate, which no encoding could write."""
     if text.isascii():
         return text
-    return "".join(["\ufffd" if "\ud800" <= one <= "\udfff" else one for one in text])
+    return "".join(["\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text])
 
 
 def _without_surrogates(value: Json) -> Json:

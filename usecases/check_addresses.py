@@ -47,7 +47,7 @@ class _Checking:
 
     def faults(self, addresses: list[Address]) -> list[str]:
         pools = self._work.datastore.list(IPPools(), self._work.deadline)
-        locator = BlockLocator(self._work, [one.record for one in pools])
+        locator = BlockLocator(self._work, [pool.record for pool in pools])
         for address in addresses:
             self._look(address, locator.block_of(address))
         for handle, counts in self._held.items():

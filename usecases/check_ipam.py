@@ -74,12 +74,16 @@ def take_inventory(work: Work, cluster: Cluster | None = None) -> Inventory:
     return Inventory(
         now=work.clock.now(),
         blocks={block.record.cidr: (block.record, block.revision) for block in blocks},
-        handles={one.key.handle: (one.record, one.revision) for one in handles if isinstance(one.key, HandleKey)},
-        claims=tuple([_claim(one) for one in (*hosts, *virtual)]),
+        handles={
+            stored.key.handle: (stored.record, stored.revision)
+            for stored in handles
+            if isinstance(stored.key, HandleKey)
+        },
+        claims=tuple([_claim(affinity) for affinity in (*hosts, *virtual)]),
         pools=tuple([pool.record for pool in pools]),
         reservations=tuple([reservation.record for reservation in reservations]),
         endpoints=workloads,
-        nodes=frozenset([one.record.metadata.name for one in nodes]),
+        nodes=frozenset([node.record.metadata.name for node in nodes]),
         config=config.record if config else AllocationConfig(),
         configuration=configuration.record if configuration else None,
         unreadable=unreadable,
@@ -123,9 +127,9 @@ def _damaged(bad: BadText) -> DamagedRecord:
 
 
 def _unreadable(bad: tuple[BadText, ...]) -> Unreadable:
-    keys = [one.key for one in bad]
+    keys = [damaged.key for damaged in bad]
     return Unreadable(
-        records=tuple([_damaged(one) for one in bad]),
+        records=tuple([_damaged(damaged) for damaged in bad]),
         blocks=frozenset([key.cidr for key in keys if isinstance(key, BlockKey)]),
         handles=frozenset([key.handle for key in keys if isinstance(key, HandleKey)]),
         claims=frozenset([(key.owner, key.cidr) for key in keys if isinstance(key, AffinityKey)]),

@@ -79,9 +79,9 @@ def _require_sense(config: AllocationConfig) -> None:
 
 def _repair(work: Work, keep: Keep) -> None:
     read = [_if_sound(work, key) for key in (AllocationConfigKey(), IPAMConfigurationKey(_NAME))]
-    if not any(isinstance(one, Damaged) for one in read):
+    if not any(isinstance(stored, Damaged) for stored in read):
         return
-    sound: Any = next((one.record for one in read if isinstance(one, Stored)), AllocationConfig())
+    sound: Any = next((stored.record for stored in read if isinstance(stored, Stored)), AllocationConfig())
     for bad in work.datastore.unreadable(work.deadline):
         if bad.key == AllocationConfigKey():
             keep(bad)

@@ -56,7 +56,7 @@ def initialise_cluster(datastore: Datastore, wish: Wish, deadline: Deadline) -> 
     """
     require_subdomain("node", wish.node)
     _pools(wish, ())  # what is wrong by itself is refused before a datastore is made for it
-    existing = tuple([one.record for one in datastore.list(IPPools(), deadline)])
+    existing = tuple([pool.record for pool in datastore.list(IPPools(), deadline)])
     if not existing and not wish.pools:
         raise Refused("there is no IP pool yet; name the range of the first one (--pool CIDR)")
     pools = _pools(wish, existing)

@@ -71,7 +71,7 @@ def _checked(datastore: Datastore, record: R, stored: R | None, deadline: Deadli
         check_pool(record)
         if isinstance(stored, Pool):
             check_pool_change(stored, record)
-        pools = [one.record for one in datastore.list(IPPools(), deadline)]
+        pools = [pool.record for pool in datastore.list(IPPools(), deadline)]
         check_pool_among(record, [pool for pool in pools if pool.metadata.name != record.metadata.name])
     elif isinstance(record, IPReservation):
         _check_reservation(record)

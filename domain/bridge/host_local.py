@@ -50,13 +50,13 @@ class RangeSet(Value):
     ranges: tuple[Range, ...]
 
     def __str__(self) -> str:
-        return ",".join([str(one) for one in self.ranges])
+        return ",".join([str(part) for part in self.ranges])
 
     def range_of(self, address: Address) -> Range | None:
-        return next((one for one in self.ranges if address in one), None)
+        return next((part for part in self.ranges if address in part), None)
 
     def overlaps(self, other: RangeSet) -> bool:
-        return any(one.overlaps(two) for one in self.ranges for two in other.ranges)
+        return any(part.overlaps(two) for part in self.ranges for two in other.ranges)
 
     def candidates(self, last: Address | None) -> Iterator[tuple[Address, Range]]:
         """Every address once, beginning after `last` if that is one of ours; gateways are passed over."""
@@ -173,7 +173,7 @@ def _checked(sets: list[list[dict[str, Any]]], version: str) -> tuple[RangeSet, 
             checked.append(_range_set(members))
         except _BadRange as error:
             raise _BadRange(f"invalid range set {number}: {error}", error.where) from None
-    versions = [one.ranges[0].first.version for one in checked]
+    versions = [range_set.ranges[0].first.version for range_set in checked]
     if len(versions) > len(set(versions)) and not _can_say_many(version):
         raise _BadRange(f"CNI version {version} does not support more than 1 address per family")
     for number, one in enumerate(checked):
@@ -194,7 +194,7 @@ def _range_set(members: list[dict[str, Any]]) -> RangeSet:
     if not members:
         raise _BadRange("empty range set")
     ranges = tuple([_range(**member) for member in members])
-    if len({one.first.version for one in ranges}) > 1:
+    if len({part.first.version for part in ranges}) > 1:
         raise _BadRange("mixed address families")
     for number, one in enumerate(ranges):
         for other in ranges[number + 1 :]:
@@ -232,7 +232,7 @@ def _wanted(value: Json, where: str) -> tuple[Address, ...]:
     if not isinstance(value, list):
         raise WrongType(kind_of(value), where, "[]*ip.IP")
     spelled = [text(item, where).partition("/")[0] for item in value if item is not None]
-    return tuple([address for one in spelled if (address := read_address(one, where)) is not None])
+    return tuple([address for text in spelled if (address := read_address(text, where)) is not None])
 
 
 def _range_sets(value: Json, where: str) -> list[list[dict[str, Any]]]:

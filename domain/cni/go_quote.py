@@ -42,7 +42,7 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join([one if one.isprintable() else _escaped(one) for one in text])
+    return "".join([character if character.isprintable() else _escaped(character) for character in text])
 
 
 def go_quoted_list(texts: list[str] | tuple[str, ...]) -> str:

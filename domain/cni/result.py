@@ -137,7 +137,8 @@ def _single(result: Result) -> dict[str, Json]:
 
 def _versioned(result: Result) -> dict[str, Json]:
     interfaces: list[Json] = [
-        _kept({"name": one.name, "mac": one.mac, "sandbox": one.sandbox}) for one in result.interfaces
+        _kept({"name": interface.name, "mac": interface.mac, "sandbox": interface.sandbox})
+        for interface in result.interfaces
     ]
     ips: list[Json] = [
         _kept(

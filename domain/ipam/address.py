@@ -191,7 +191,7 @@ class Cidr(Value):
 
 def covers(reserved: Iterable[Cidr], cidr: Cidr) -> bool:
     """Whether the prefixes together cover all of `cidr`."""
-    inside = sorted((one.first, one.end) for one in reserved if one.overlaps(cidr))
+    inside = sorted((kept.first, kept.end) for kept in reserved if kept.overlaps(cidr))
     reached = cidr.first
     for first, end in inside:
         if first > reached:

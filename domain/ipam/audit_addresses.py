@@ -75,7 +75,9 @@ class Endpoints:
         if self.are_of(holder.holder or ""):
             return True
         owners = _owners(holder)
-        return any(belongs(one, holder) or _pod_of(one) in owners for one in self.by_address.get(address, ()))
+        return any(
+            belongs(endpoint, holder) or _pod_of(endpoint) in owners for endpoint in self.by_address.get(address, ())
+        )
 
     def have_owner_of(self, holder: Attribute) -> bool:
         """Whether some endpoint is of a pod that owns, or is about to own, the virtual machine's address."""
@@ -103,7 +105,7 @@ def _pod_of(endpoint: WorkloadEndpoint) -> tuple[str, str]:
 
 def _owners(holder: Attribute) -> list[tuple[str, str]]:
     slots = (holder.secondary, holder.alternate or {})
-    return [(one["namespace"], one["pod"]) for one in slots if "namespace" in one and "pod" in one]
+    return [(slot["namespace"], slot["pod"]) for slot in slots if "namespace" in slot and "pod" in slot]
 
 
 def is_of_machine(holder: Attribute) -> bool:

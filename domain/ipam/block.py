@@ -114,8 +114,8 @@ class Block(Value):
         if not near:
             return self.unallocated
         base = self.cidr.first
-        ranges = [range(one.first - base, one.end - base) for one in near]
-        return tuple(ordinal for ordinal in self.unallocated if not any(ordinal in one for one in ranges))
+        ranges = [range(cidr.first - base, cidr.end - base) for cidr in near]
+        return tuple(ordinal for ordinal in self.unallocated if not any(ordinal in ordinals for ordinals in ranges))
 
     def take(self, ordinals: tuple[int, ...], attribute: Attribute) -> Block:
         """Give free ordinals to a holder; they remember the sequence under which they were taken."""

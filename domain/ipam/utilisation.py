@@ -77,7 +77,7 @@ def is_borrowed(block: Block, holder: Attribute) -> bool:
 def outermost(cidrs: Iterable[Cidr]) -> tuple[Cidr, ...]:
     """The CIDRs that lie in no other, in order of IP version and address, without repeats and without host bits."""
     kept: list[Cidr] = []
-    for cidr in sorted({one.network for one in cidrs}, key=lambda one: (one.version, one.number, one.length)):
+    for cidr in sorted({cidr.network for cidr in cidrs}, key=lambda cidr: (cidr.version, cidr.number, cidr.length)):
         if not kept or cidr not in kept[-1]:
             kept.append(cidr)
     return tuple(kept)
@@ -85,7 +85,7 @@ def outermost(cidrs: Iterable[Cidr]) -> tuple[Cidr, ...]:
 
 def block_use(block: Block, reserved: Iterable[Cidr]) -> BlockUse:
     """The state of each address. What the block should have collected is the caller's affair."""
-    near = [one for one in outermost(reserved) if one.overlaps(block.cidr)]
+    near = [reserved_cidr for reserved_cidr in outermost(reserved) if reserved_cidr.overlaps(block.cidr)]
     set_aside = {
         ordinal
         for one in near
@@ -120,8 +120,8 @@ def _shared(one: Cidr, other: Cidr) -> int:
 def space_outside(pool: Cidr, reserved: Iterable[Cidr], blocks: Iterable[Cidr]) -> Space:
     """The pool's addresses as if its blocks were full: `free` are those that neither block nor reservation covers."""
     reserved = tuple(reserved)
-    gone = sum(_shared(one, pool) for one in outermost((*reserved, *blocks)))
-    set_aside = sum(_shared(one, pool) for one in outermost(reserved))
+    gone = sum(_shared(taken, pool) for taken in outermost((*reserved, *blocks)))
+    set_aside = sum(_shared(reserved_cidr, pool) for reserved_cidr in outermost(reserved))
     return Space(pool.size, reserved=set_aside, free=pool.size - gone)
 
 
@@ -145,7 +145,7 @@ def utilisation(
 def _pool_use(pool: Pool, blocks: list[BlockUse], reserved: tuple[Cidr, ...]) -> PoolUse:
     cidr = pool.cidr
     assert cidr is not None  # noqa: S101 - `utilisation` has left out the others
-    inside = tuple([one for one in reserved if one.overlaps(cidr)])
+    inside = tuple([reserved_cidr for reserved_cidr in reserved if reserved_cidr.overlaps(cidr)])
     outside = space_outside(cidr, inside, [block.cidr for block in blocks])
     space = outside.replace(
         in_use=sum(block.space.in_use for block in blocks),

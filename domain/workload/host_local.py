@@ -96,7 +96,7 @@ def _ranges(node: str, pod_cidrs: Iterable[str]) -> dict[int, str]:
     texts = tuple(pod_cidrs)
     if not texts:
         raise BadSettings(f"no podCidr for node {node}")
-    ranges = {cidr.version: str(cidr) for cidr in [Cidr.parse(one).network for one in texts]}
+    ranges = {cidr.version: str(cidr) for cidr in [Cidr.parse(text).network for text in texts]}
     if len(texts) > 1 and len(ranges) < 2:
         raise BadSettings("ClusterCIDR contains two ranges of the same type")
     return ranges
@@ -114,7 +114,7 @@ def _holders(document: Json, *, strict: bool) -> list[dict[str, Json]]:
     holders = [ipam]
     ranges = ipam.get("ranges")
     for range_set in _list("ranges section", [] if ranges is None else ranges, strict=strict):
-        holders += [_object(one, strict=strict) for one in _list("range set", range_set, strict=strict)]
+        holders += [_object(holder, strict=strict) for holder in _list("range set", range_set, strict=strict)]
     return holders
 
 

@@ -69,7 +69,9 @@ def instance_reference(pod: Pod) -> OwnerReference | None:
 
 def machine_reference(instance: VirtualMachineObject) -> OwnerReference | None:
     """The VirtualMachine that an instance belongs to; one that was made by itself has none."""
-    return next((one for one in instance.owners if one.api_version == API_VERSION and one.kind == MACHINE), None)
+    return next(
+        (owner for owner in instance.owners if owner.api_version == API_VERSION and owner.kind == MACHINE), None
+    )
 
 
 def virtual_machine(pod: Pod, instance: VirtualMachineObject, machine: VirtualMachineObject | None) -> VirtualMachine:

@@ -65,7 +65,7 @@ def _claim(work: Work, owner: Owner, cidr: Cidr) -> bool:
 
 
 def _pool_around(work: Work, cidr: Cidr) -> Pool:
-    pools = [one.record for one in work.datastore.list(IPPools(), work.deadline)]
+    pools = [pool.record for pool in work.datastore.list(IPPools(), work.deadline)]
     pool = pool_of(enabled_pools(pools, cidr.version), cidr)
     if pool is None:
         raise IpamError(f"The requested CIDR ({cidr.network}) is not within any configured pools.")

@@ -124,7 +124,7 @@ def terms_for(version: int, found: Surroundings) -> Terms:
     request = found.request
     choice = choose_pools(found.pools, pool_request(request, version, found.labels))
     reserved = reserved_cidrs(found.reservations, version)
-    reserved += tuple([one for one in request.busy if one.version == version])
+    reserved += tuple([device for device in request.busy if device.version == version])
     affinities = tuple([affinity for affinity in found.affinities if cidr_of(affinity).version == version])
     return Terms(request, version, found.config, choice, reserved, found.labels, affinities, found.may_lag)
 

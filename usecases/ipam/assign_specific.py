@@ -130,7 +130,7 @@ def _require_leftovers(work: Work, request: AssignRequest, address: Address) -> 
     raise IpamError(
         f"handle {request.handle} already has IP(s) allocated, cannot assign additional IP {address} "
         f"(maxAllocPerIPVersion={request.max_per_handle})",
-        details=f"it has {', '.join([str(one.address) for one in held])}",
+        details=f"it has {', '.join([str(allocation.address) for allocation in held])}",
     )
 
 

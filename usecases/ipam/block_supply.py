@@ -75,8 +75,10 @@ class BlockSupply:
         """These are the node's blocks; those that are new since `seen` are looked at next."""
         own = [affinity for affinity in affinities if pool_of(self._terms.choice.usable, cidr_of(affinity))]
         self.owned = len(own)
-        known = {cidr_of(one) for one in seen}
-        self._own = [one for one in own if cidr_of(one) not in known and self._can_serve(cidr_of(one))]
+        known = {cidr_of(affinity) for affinity in seen}
+        self._own = [
+            affinity for affinity in own if cidr_of(affinity) not in known and self._can_serve(cidr_of(affinity))
+        ]
 
     def _finds_more(self) -> bool:
         """Whether the node has blocks that the first listing lacked. Asked once, before any is claimed.
@@ -117,7 +119,7 @@ class BlockSupply:
     def _block_at(self, cidr: Cidr) -> Stored[Block] | None:
         """The block, perhaps read ahead: if it has changed since, its write loses the race, and it is read again."""
         if cidr not in self._ahead and self._reads_ahead:
-            self._read_ahead([cidr, *[cidr_of(one) for one in self._own]])
+            self._read_ahead([cidr, *[cidr_of(affinity) for affinity in self._own]])
         else:
             self._reads_ahead = True
         if cidr in self._ahead:

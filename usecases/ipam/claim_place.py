@@ -81,7 +81,7 @@ class Places:
         return (
             None
             if cidr is None
-            else Place(cidr, tuple([one for some in leads for one in some if cidr_of(one) == cidr]))
+            else Place(cidr, tuple([lead for some in leads for lead in some if cidr_of(lead) == cidr]))
         )
 
     def _probe(self) -> Place | None:
@@ -110,9 +110,9 @@ class Places:
         there, around, *leads = self._work.datastore.fetch(
             BlockKey(cidr), Blocks(cidr.version, cidr), *leads_to(cidr), deadline=self._work.deadline
         )
-        if all(self._is_ours_with_room(one) and one == there for one in around):
-            return Place(cidr, tuple([one for some in leads for one in some]))
-        self._odd += [one.record.cidr for one in around]
+        if all(self._is_ours_with_room(block) and block == there for block in around):
+            return Place(cidr, tuple([lead for some in leads for lead in some]))
+        self._odd += [block.record.cidr for block in around]
         return None
 
     def _is_ours_with_room(self, stored: Stored[Block]) -> bool:
@@ -143,12 +143,12 @@ def free_place(
         cidr = pool.cidr
         if cidr is None:
             continue
-        inside = [one for one in existing if one.overlaps(cidr)]
-        exact = frozenset(one.first for one in inside if one.length == pool.block_length)
-        odd = tuple(one for one in inside if one.length != pool.block_length)
-        skip = Skip((*odd, *(one for one in reserved if one.overlaps(cidr))), exact)
+        inside = [block for block in existing if block.overlaps(cidr)]
+        exact = frozenset(block.first for block in inside if block.length == pool.block_length)
+        odd = tuple(block for block in inside if block.length != pool.block_length)
+        skip = Skip((*odd, *(kept for kept in reserved if kept.overlaps(cidr))), exact)
         for place in walk(cidr, pool.block_length, _order_seed(work, owner, pool), skip):
-            if not any(one.overlaps(place) for one in odd):
+            if not any(block.overlaps(place) for block in odd):
                 return place
     return None
 

@@ -31,4 +31,4 @@ def explain_shortage(work: Work, request: AssignRequest, version: int) -> str:
         passed_over(found.pools, pool_request(request, version, found.labels)),
         reserved_in(usable, found.reservations),
     )
-    return "; ".join([one for one in said if one])
+    return "; ".join([reason for reason in said if reason])

@@ -47,9 +47,9 @@ def adopt_held(work: Work, request: AssignRequest, version: int, allocations: It
             return []
         held = held_in(work, request.handle, counts)
         if len(held) >= wanted:
-            others = [one for one in held if (one.block, one.ordinal) not in mine][:missing]
-            adopted = [adopt(work, request.handle, one) for one in others]
-            found = [one for one in adopted if one is not None]
+            others = [allocation for allocation in held if (allocation.block, allocation.ordinal) not in mine][:missing]
+            adopted = [adopt(work, request.handle, allocation) for allocation in others]
+            found = [allocation for allocation in adopted if allocation is not None]
             if len(found) == missing:
                 return found
         elif not settle_all(work, request.handle, counts, held):
@@ -79,7 +79,7 @@ def held_in(work: Work, handle: str, cidrs: Iterable[Cidr]) -> list[Allocation]:
 
 def settle_all(work: Work, handle: str, counts: Mapping[Cidr, int], held: Iterable[Allocation]) -> bool:
     """Lower what a handle counts beyond what it holds. Says whether there was anything like it."""
-    places = [one.block for one in held]
+    places = [allocation.block for allocation in held]
     excess = [cidr for cidr, count in counts.items() if count > places.count(cidr)]
     for cidr in excess:
         settle(work, handle, cidr)

@@ -37,5 +37,5 @@ class BlockLocator:
     def _existing(self, version: int) -> tuple[Cidr, ...]:
         if version not in self._blocks:
             listed = self._work.datastore.list(Blocks(version), self._work.deadline)
-            self._blocks[version] = tuple(one.record.cidr for one in listed)
+            self._blocks[version] = tuple(block.record.cidr for block in listed)
         return self._blocks[version]

@@ -87,7 +87,7 @@ def set_owner_attributes(
     request contradicts itself. Nothing is changed then.
     """
     wanted = require_sense(update, expected)
-    pools = [one.record for one in work.datastore.list(IPPools(), work.deadline)]
+    pools = [pool.record for pool in work.datastore.list(IPPools(), work.deadline)]
     cidr = BlockLocator(work, pools).block_of(address)
     if cidr is None:
         raise Missing(address, "it is in no configured pool")
@@ -125,7 +125,7 @@ def holder_of_address(work: Work, address: Address) -> Attribute:
 
     An address whose pool is disabled or deleted is found all the same.
     """
-    pools = [one.record for one in work.datastore.list(IPPools(), work.deadline)]
+    pools = [pool.record for pool in work.datastore.list(IPPools(), work.deadline)]
     cidr = BlockLocator(work, pools).block_of(address)
     if cidr is None:
         raise Missing(address, "it is in no configured pool")

@@ -64,7 +64,7 @@ def _handle(work: Work, finding: Finding, *, patient: bool) -> bool:
     before = stored.record.blocks if stored else {}
     places = [*before]
     if finding.kind in (audit_handles.MISSING, audit_handles.TOO_LITTLE):
-        blocks = [one.record for one in work.datastore.list(Blocks(), work.deadline)]
+        blocks = [block.record for block in work.datastore.list(Blocks(), work.deadline)]
         places += [block.cidr for block in blocks if block.cidr not in before and block.held_by(name)]
     counts = {cidr: _held(work, name, cidr, before.get(cidr, 0), patient=patient) for cidr in places}
     counts = {cidr: count for cidr, count in counts.items() if count}
@@ -158,7 +158,7 @@ def _collected(work: Work, finding: Finding) -> Stored[Block] | None:
 def _find_lost(work: Work, finding: Finding) -> bool:
     assert finding.block is not None  # noqa: S101 - such findings name a block
     endpoints = work.datastore.list(WorkloadEndpoints(), work.deadline)
-    used = frozenset([address for one in endpoints for address in one.record.addresses])
+    used = frozenset([address for endpoint in endpoints for address in endpoint.record.addresses])
 
     def found(block: Block | None) -> Block | Delete | Leave:
         lost = lost_ordinals(block, used) if block else ()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def set_aside(work: Work, finding: Finding, keep: Keep) -> bool:
     """Whether it is done. False if the record has changed since the finding. `keep` makes the copy."""
     key = _key(finding)
-    bad = next((one for one in work.datastore.unreadable(work.deadline) if one.key == key), None)
+    bad = next((damaged for damaged in work.datastore.unreadable(work.deadline) if damaged.key == key), None)
     if bad is None or bad.revision != finding.mark:
         return False
     if isinstance(key, BlockKey):
@@ -56,7 +56,9 @@ def _block(work: Work, bad: BadText, keep: Keep) -> bool:
     """Handles count its addresses before it holds them, as everywhere."""
     assert bad.salvage is not None  # noqa: S101 - the finding is about a block that can be
     block = rebuilt_block(take_inventory(work), bad.salvage)
-    for handle in dict.fromkeys([one.holder for one in block.attributes if one.holder and not one.is_hosts_own]):
+    for handle in dict.fromkeys(
+        [attribute.holder for attribute in block.attributes if attribute.holder and not attribute.is_hosts_own]
+    ):
         _count(work, handle, block)
     keep(bad)
     if block.affinity is None and block.is_empty():
@@ -84,7 +86,7 @@ def _count(work: Work, handle: str, block: Block) -> None:
 
 def _handle(work: Work, key: HandleKey) -> Handle | None:
     """What the blocks hold for it."""
-    blocks = [one.record for one in work.datastore.list(Blocks(), work.deadline)]
+    blocks = [block.record for block in work.datastore.list(Blocks(), work.deadline)]
     counts = {block.cidr: len(block.held_by(key.handle)) for block in blocks if block.held_by(key.handle)}
     return Handle(counts) if counts else None
 
