@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from integration.plugin.kubernetes_store import Served
-from integration.pods.upgrading import NETWORK, POOL, PROGRAMS, Node, UpgradeHost, killed
+from integration.pods.upgrading import NETWORK, POOL, PROGRAMS, Node, UpgradeHost, ended
 from integration.pods.world import NAMESPACE
 from services.etcd import EtcdServer
 
@@ -173,7 +173,7 @@ def test_it_may_be_killed_at_any_request(host: UpgradeHost) -> None:
     moments = [(number, carried_out) for number in (1, *writes) for carried_out in (False, True)]
     for number, carried_out in moments if host.kind != "v3" else moments[3::4]:
         node = prepared(host)
-        killed(node, number, carried_out=carried_out)
+        assert ended(node, number, carried_out=carried_out) == -signal.SIGKILL
         node.nothing_is_lost()
         assert node.upgrade().exit == 0
         node.is_upgraded()
@@ -212,6 +212,22 @@ def test_one_node_twice_at_once(host: UpgradeHost) -> None:
         process.communicate(timeout=60)
         assert process.returncode == 0
     node.is_upgraded()
+
+
+@pytest.mark.stores("etcd", "v1")
+def test_a_termination_signal_at_any_write_leaves_the_cluster_ready(host: UpgradeHost) -> None:
+    node = prepared(host)
+    host.forget()
+    assert node.upgrade().exit == 0
+    writes = [one.number for one in host.seen() if one.writes]
+    for number in writes:
+        node = prepared(host)
+        code = ended(node, number, carried_out=True, by=signal.SIGTERM)
+        assert code == 1 or number == writes[-1]  # by then all is done
+        assert host.is_ready() is True, number
+        node.nothing_is_lost()
+        assert node.upgrade().exit == 0
+        node.is_upgraded()
 
 
 @pytest.mark.stores("etcd", "v1")

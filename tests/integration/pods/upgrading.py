@@ -206,22 +206,23 @@ def _cut() -> None:
     raise Cut
 
 
-def killed(node: Node, number: int, *, carried_out: bool) -> None:
-    """Begin an upgrade, and kill it at that request."""
+def ended(node: Node, number: int, *, carried_out: bool, by: signal.Signals = signal.SIGKILL) -> int:
+    """Begin an upgrade, and send it the signal at that request; how it has ended."""
     started: list[subprocess.Popen[bytes]] = []
 
     def kill() -> None:
         while not started:
             time.sleep(0.001)
-        started[0].kill()
-        started[0].wait()
+        started[0].send_signal(by)
+        if by == signal.SIGKILL:
+            started[0].wait()
 
     node.host.at_request(number, kill, carried_out=carried_out)
     process = node.start()
     started.append(process)
     process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGKILL, number
     node.host.forget()
+    return process.returncode
 
 
 def _address(cidr: str, ordinal: int) -> str:
