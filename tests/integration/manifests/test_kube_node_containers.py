@@ -20,7 +20,7 @@ from integration.manifests.conftest import FOLDER
 from integration.manifests.node_containers import NODE, Node, wait_until
 from integration.plugin.host import PLUGINS
 from services.apiserver import ApiServer
-from services.container_engine import ContainerEngine
+from services.container_engine import ContainerEngine, engine_or_skip
 from services.kube_client import Object
 from services.manifests import applied, read, remove
 
@@ -32,13 +32,11 @@ INSTALLED = {"calico": 0o755, "calico-ipam": 0o755}
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContainerEngine]:
     """With the image of the executable that is tested."""
     if not self_contained(SUBJECT):
-        pytest.skip("THE CONTAINERS ARE NOT TRIED: TORTIE_BIN is not the self-contained executable")
-    if reason := ContainerEngine.lacking():
-        pytest.skip(f"THE CONTAINERS ARE NOT TRIED: {reason}")
+        pytest.skip("NOT TRIED, the manifests' containers: TORTIE_BIN is not the self-contained executable")
     folder = tmp_path_factory.mktemp("engine")
     stage = [sys.executable, ROOT / "packaging" / "release" / "image_root.py", SUBJECT]
     subprocess.run([*stage, folder / "context" / "build" / "image" / "linux-any"], check=True)
-    with ContainerEngine(folder / "docker") as engine:
+    with engine_or_skip("the manifests' containers") as engine:
         words = ["--build-arg=TARGETARCH=any", "--tag", f"tortie:{VERSION}", "--file", ROOT / "Dockerfile"]
         engine.docker("build", *words, folder / "context")
         yield engine
