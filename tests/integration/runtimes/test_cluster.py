@@ -174,7 +174,7 @@ def test_the_api_server_is_restarted_under_load(cluster):
 
 
 def test_the_token_expires_under_load(cluster):
-    """Whoever renews it has failed; once the node's agent runs again, its installer brings another.
+    """C14: whoever renews it has failed; once the node's agent runs again, its installer brings another.
 
     The server lets a token pass for a minute after its end.
     """

@@ -63,6 +63,7 @@ def ask(host: str) -> str:
 
 
 def test_pods_reach_each_other_their_host_and_the_world_their_ports(place):
+    """D07."""
     place.network.configure(chain=True)
     rate = {"kubernetes.io/ingress-bandwidth": "10M", "kubernetes.io/egress-bandwidth": "10M"}
     ports = [{"container_port": 80, "host_port": PORT}]
@@ -79,6 +80,7 @@ def test_pods_reach_each_other_their_host_and_the_world_their_ports(place):
 
 
 def test_del_comes_up_to_three_times_and_later_ones_without_namespace(place):
+    """K01."""
     a = run(place, "a")
     a.stop()
     a.stop()
@@ -126,7 +128,7 @@ def test_the_runtime_is_killed_and_started_again(place):
 
 
 def test_the_plugin_is_killed_at_the_deadline(place):
-    """Its datastore or its lock makes it wait, the kubelet's patience ends, and DEL comes while it still waits."""
+    """P04: its datastore or its lock makes it wait, the kubelet's patience ends, and DEL comes while it still waits."""
     config = place.runtime.config("a", place.network.add_pod("a"))
     with place.network.stalled(), pytest.raises(CriRefused) as caught:
         place.runtime.cri.call("RunPodSandbox", config=config, seconds=3)
