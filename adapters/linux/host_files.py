@@ -70,12 +70,14 @@ class LinuxHostFiles(HostFiles):
 
     def digest(self, path: str) -> str:
         found = self.look(path)
-        if found is None or found.kind != FILE:
-            return "" if found is None else f"{found.kind}: {os.readlink(path)}" if found.kind == LINK else found.kind
+        if found is None:
+            return ""
         from domain.bounded_name import sha512
 
         state = sha512()
         try:
+            if found.kind != FILE:
+                return f"{found.kind}: {os.readlink(path)}" if found.kind == LINK else found.kind
             with _Opened(path, _READ | os.O_NOFOLLOW) as descriptor:
                 while piece := os.read(descriptor, _PIECE):
                     state.update(piece)
@@ -87,7 +89,7 @@ class LinuxHostFiles(HostFiles):
         probe = stage_in(folder)
         try:
             os.mkdir(probe, 0o700)
-            os.rmdir(probe)
+            remove_tree(probe)  # which another installer may have taken for a leftover and removed
         except (OSError, ValueError) as error:
             return reason(error)
         return ""

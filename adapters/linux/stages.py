@@ -58,17 +58,19 @@ class Held:
 
 
 def remove_tree(path: str) -> None:
-    """A folder with all that is in it, a file, a link, or nothing. OSError."""
+    """A folder with all that is in it, a file, a link, or nothing; somebody else may remove it meanwhile. OSError."""
     try:
-        os.unlink(path)
+        try:
+            os.unlink(path)
+        except OSError as error:
+            if error.errno not in (EISDIR, EPERM):
+                raise
+            for name in _listed(path):
+                remove_tree(f"{path}/{name}")
+            os.rmdir(path)
     except OSError as error:
-        if error.errno in GONE:
-            return
-        if error.errno not in (EISDIR, EPERM):
+        if error.errno not in GONE:
             raise
-        for name in _listed(path):
-            remove_tree(f"{path}/{name}")
-        os.rmdir(path)
 
 
 def sync(folder: str) -> None:

@@ -105,6 +105,20 @@ class TestLinuxHostFiles(HostFilesContract):
             assert Path(place, "theirs").read_text() == "done"
         other.join()
 
+    def test_many_look_whether_they_can_write_while_others_remove_leftovers(
+        self, files: LinuxHostFiles, place: str
+    ) -> None:
+        context = multiprocessing.get_context("fork")
+        others = [context.Process(target=_stage_again_and_again, args=(place,)) for _ in range(2)]
+        for other in others:
+            other.start()
+        try:
+            assert {files.why_unwritable(place) for _ in range(400)} == {""}
+        finally:
+            for other in others:
+                other.kill()
+                other.join()
+
     def test_the_stage_of_a_living_process_stays_and_that_of_a_dead_one_goes(
         self, files: LinuxHostFiles, place: str
     ) -> None:
@@ -130,6 +144,12 @@ def _hold(place: str, holding: Event, done: Event) -> None:
         done.wait(20)
         time.sleep(0.2)  # whoever does not wait is early
         Path(place, "theirs").write_text("done")
+
+
+def _stage_again_and_again(place: str) -> None:
+    files = LinuxHostFiles()
+    while True:
+        files.close_stage(files.open_stage(place))
 
 
 def _work_in_a_stage(place: str, opened: Event) -> None:
