@@ -42,10 +42,16 @@ def main(
     if "v" in flags:
         return 0 if send(VERSION + "\n") else 1
     if "upgrade" in flags:
-        from entrypoints.upgrade import main as upgrade
+        from entrypoints.tortie.guard import guarded
 
-        return upgrade(environ)
+        return guarded(lambda: _upgrade(environ))
     return run(PLUGIN.replace(open_runtime=open_runtime) if open_runtime else PLUGIN, environ, CallLog("ipam"))
+
+
+def _upgrade(environ: Mapping[str, str]) -> int:
+    from entrypoints.upgrade import main as upgrade
+
+    return upgrade(environ)
 
 
 def _open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runtime:

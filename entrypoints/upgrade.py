@@ -21,6 +21,7 @@ from entrypoints.logs import CallLog
 from entrypoints.stdio import say
 from entrypoints.termination import Interrupted, ignore, raise_when_signalled, seen, settle
 from entrypoints.wiring import calico as wiring
+from ports.cluster import NOT_CONFIGURED
 from ports.errors import BadConfiguration, PortError
 from ports.runtime import UpgradeRuntime
 from usecases.calls.safeguards import Undo
@@ -109,9 +110,9 @@ def main(environ: Mapping[str, str]) -> int:
         places = Places.of(environ)
         wish = Wish(node, old_programs(places.programs), places.wait)
         runtime = _open_runtime(environ, places.directory, log)
+        outcome = guarded(lambda undo: upgrade_until_done(runtime, wish, undo), runtime.clock, log)
     except PortError as error:
-        return _fatal(f"failed to initialize api client: {error}")
-    outcome = guarded(lambda undo: upgrade_until_done(runtime, wish, undo), runtime.clock, log)
+        return _fatal(f"failed to initialize api client: {told(error)}")
     if outcome is None:
         return _fatal(INTERRUPTED)
     if outcome.left:
@@ -123,6 +124,13 @@ def main(environ: Mapping[str, str]) -> int:
 def _fatal(why: str) -> int:
     say(f"Error: {why}\n")
     return 1
+
+
+def told(error: PortError) -> str:
+    """With the setting that an upgrade goes by."""
+    text = str(error)
+    unknown = "nobody can be asked for the node's pods; set KUBECONFIG to a file that leads to their API server"
+    return unknown if text == NOT_CONFIGURED else text
 
 
 def refusal(outcome: Outcome) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from domain.ipam.errors import IpamError
 from domain.value import Value
-from ports.errors import PortError, Refused
+from ports.errors import BadConfiguration, PortError, Refused
 from usecases.upgrade.reservations import Outcome, Reservations
 from usecases.upgrade.switch import PAUSE, Switch
 from usecases.upgrade.tunnel import keep_tunnel_address
@@ -35,11 +35,16 @@ class Wish(Value):
 
 
 def upgrade_until_done(runtime: UpgradeRuntime, wish: Wish, undo: Undo) -> Outcome:
-    """As often as it fails, as the original does: whatever is away now may be back in a second."""
+    """As often as it fails, as the original does: whatever is away now may be back in a second.
+
+    BadConfiguration is raised: the settings of a process stay as they are.
+    """
     switch = Switch(runtime, undo)
     while True:
         try:
             return _upgrade(runtime, wish, switch)
+        except BadConfiguration:
+            raise
         except (PortError, IpamError) as error:
             runtime.log.error("failed to migrate ipam, retrying...", error=error)
             runtime.clock.sleep(PAUSE)

@@ -14,7 +14,17 @@ from domain.json_text import dumps
 from entrypoints.tortie.answer import Answer, people
 from entrypoints.tortie.command import Command, Stopped
 from entrypoints.tortie.ipam.arguments import add_json
-from entrypoints.upgrade import DIRECTORY, INTERRUPTED, PACE, WAIT, guarded, old_programs, open_reservations, seconds
+from entrypoints.upgrade import (
+    DIRECTORY,
+    INTERRUPTED,
+    PACE,
+    WAIT,
+    guarded,
+    old_programs,
+    open_reservations,
+    seconds,
+    told,
+)
 from ports.errors import BadConfiguration
 from ports.runtime import UpgradeRuntime
 from usecases.upgrade_ipam import Wish, foresee_upgrade, upgrade_ipam
@@ -78,10 +88,13 @@ def _run(options: Namespace, session: Session) -> Answer:
         log=session.log,
     )
     wish = Wish(node, old_programs(options.cni_bin_dir), options.wait)
-    if options.dry_run:
-        outcome: Outcome | None = foresee_upgrade(runtime, wish)
-    else:
-        outcome = guarded(lambda undo: upgrade_ipam(runtime, wish, undo), runtime.clock, runtime.log)
+    try:
+        if options.dry_run:
+            outcome: Outcome | None = foresee_upgrade(runtime, wish)
+        else:
+            outcome = guarded(lambda undo: upgrade_ipam(runtime, wish, undo), runtime.clock, runtime.log)
+    except BadConfiguration as error:
+        raise Stopped(told(error)) from error
     if outcome is None:
         raise Stopped(INTERRUPTED)
     text = _json(outcome, options) if options.output == "json" else _text(outcome, options)

@@ -18,7 +18,7 @@ from ports.datastore import (
     HandleKey,
     NodeKey,
 )
-from ports.errors import Conflict, Expired, Missing, PortError, Refused, Unavailable
+from ports.errors import BadConfiguration, Conflict, Expired, Missing, PortError, Refused, Unavailable
 from usecases.ipam.take_over import take_over
 from usecases.upgrade.reservations import Outcome
 from worlds.one_node import NEVER, NODE
@@ -537,6 +537,13 @@ def test_it_goes_on_until_it_is_done(node):
     told = [line for line in node.log.shown("error") if "failed to migrate ipam, retrying..." in line]
     assert len(told) == 3 - 1  # a conflict is the loop's own business
     assert node.clock.slept.count(1.0) == 2
+
+
+def test_settings_that_cannot_work_end_it(node):
+    node.reserve("10.244.0.2")
+    node.cluster.namespaces = None
+    with pytest.raises(BadConfiguration):
+        node.upgrade_until_done()
 
 
 def test_progress_is_told_every_two_seconds(node):

@@ -15,6 +15,7 @@ from adapters.linux.clock import SystemClock
 from adapters.linux.reservation_files import HostLocalDirectory
 from adapters.memory.log import RecordingLog
 from adapters.memory.node import MemoryNode
+from adapters.sqlite.datastore import SqliteDatastore
 from descriptors import signals_restored
 from domain.ipam.upgrade import Left
 from entrypoints import upgrade
@@ -23,6 +24,7 @@ from entrypoints.upgrade import Places, guarded, old_programs, refusal
 from entrypoints.wiring import calico as wiring
 from entrypoints.wiring.container import Container
 from ports.errors import BadConfiguration, Unavailable
+from usecases.initialise_cluster import Wish, initialise_cluster
 from usecases.upgrade.reservations import Outcome
 from worlds.one_node import NODE
 from worlds.upgrading_node import PROGRAMS, UpgradingNode
@@ -139,6 +141,18 @@ def test_the_nodes_name_is_needed(tortie):
     assert tortie.run("--node", NODE)[0] == 0
 
 
+def test_without_anybody_to_ask_for_pods_it_says_what_to_set(tortie):
+    tortie.keep("10.244.0.2")
+    tortie.cluster.namespaces = None
+    for words in ([], ["--dry-run"]):
+        code, _, err = tortie.run(*words)
+        assert (code, err) == (
+            1,
+            "Error: nobody can be asked for the node's pods; set KUBECONFIG to a file that leads to their API server\n",
+        )
+    assert tortie.is_ready() is True
+
+
 @pytest.mark.parametrize("text", ["soon", "-1", "nan", "1e9"])
 def test_a_wait_that_is_none(tortie, text):
     code, _, err = tortie.run("--wait", text)
@@ -234,6 +248,21 @@ def test_settings_that_lead_nowhere_are_one_line(capfd, tmp_path):
     assert upgrade.main(environment) == 1
     (line,) = [line for line in capfd.readouterr().err.splitlines() if line.startswith("Error: ")]
     assert str(tmp_path / "absent") in line
+
+
+def test_settings_that_cannot_work_are_not_tried_again(capfd, tmp_path):
+    """An embedded datastore has no API server; the original ends as well if it has no client."""
+    (tmp_path / "10.0.0.1").write_text("c1")
+    database = tmp_path / "datastore.db"
+    with SqliteDatastore(str(database), SystemClock(), create=True) as datastore:
+        initialise_cluster(datastore, Wish("n", "0" * 32, ("10.0.0.0/16",), {}), SystemClock().deadline(10))
+    environment = {"KUBERNETES_NODE_NAME": "n", "DATASTORE_TYPE": "sqlite", "TORTIE_SQLITE_PATH": str(database)}
+    environment |= {"TORTIE_HOST_LOCAL_DIR": str(tmp_path), "TORTIE_UPGRADE_WAIT": "0"}
+    assert upgrade.main(environment) == 1
+    assert capfd.readouterr().err.splitlines()[-1] == (
+        "Error: failed to initialize api client: nobody can be asked for the node's pods; "
+        "set KUBECONFIG to a file that leads to their API server"
+    )
 
 
 def test_the_directory_is_the_real_one(tmp_path):
