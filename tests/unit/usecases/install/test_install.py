@@ -257,6 +257,12 @@ class TestConfiguration:
             world.install(CNI_NETWORK_CONFIG='{"missing quote}')
         assert world.on_the_host() == before
 
+    def test_a_mistake_in_the_template_is_found_before_anybody_is_asked(self, world: InstallWorld) -> None:
+        world.be_a_pod()
+        with pytest.raises(CannotInstall, match="not valid JSON"):
+            world.install(**IN_A_CLUSTER, CNI_NETWORK_CONFIG="[]")
+        assert (world.issuer.asked, world.program.tried) == ([], [])
+
     def test_inst_011_the_file_wins(self, world: InstallWorld) -> None:
         text = '{\n    "name": "four blanks"\n}\n'
         world.files.put(f"{NET}/alternate-config", text)
