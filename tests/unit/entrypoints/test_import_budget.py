@@ -60,7 +60,11 @@ LIBRARY_TRANSPORTS = {
     *("adapters.grpc.messages", "adapters.grpc.cni_dataplane_pb2"),  # google.protobuf; the first call imports grpc
 }
 OWN = ("domain", "ports", "usecases", "adapters", "entrypoints")
-OPERATOR = ("entrypoints.tortie", "entrypoints.wiring.container", "entrypoints.wiring.doctor")  # of `tortie`, no plugin
+# Of `tortie` and of the installer, which no runtime starts.
+OPERATOR = (
+    *("entrypoints.tortie", "entrypoints.wiring.container", "entrypoints.wiring.doctor"),
+    *("entrypoints.install", "entrypoints.wiring.installer", "adapters.memory.host_files"),
+)
 GUARD = "entrypoints.tortie.guard"  # is loaded before the rest of it
 
 
