@@ -13,7 +13,6 @@ from entrypoints.logs import CallLog
 from entrypoints.termination import Interrupted, ignore, raise_when_signalled, seen
 from entrypoints.wiring.calico import own_path
 from entrypoints.wiring.installer import installer
-from usecases.install.install import install
 from usecases.install.stay import Vigil, stay
 
 TYPE_CHECKING = False
@@ -36,6 +35,7 @@ def main(environ: Mapping[str, str]) -> int:
 def run(places: Places, environ: Mapping[str, str], log: Log) -> int:
     """The same from and to other places."""
     from adapters.linux.node_files import NodeFiles
+    from usecases.install.install import install
 
     raise_when_signalled()
     resident = False

@@ -5,8 +5,6 @@ Invariant: as `ports.host_files`. What `trouble` raises, it raises before the ch
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 from domain.value import Value
 from ports.host_files import FILE, FOLDER, LINK, STAGE, STAGE_END, HostFileError, HostFiles, Look
 from ports.node import MissingFile
@@ -34,6 +32,16 @@ def _no_trouble(_operation: str, _path: str) -> None:
 
 def _is_stage(name: str) -> bool:
     return name.startswith(STAGE) and name.endswith(STAGE_END)
+
+
+class _Alone:
+    """Nobody else is there who could hold anything."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_ended: object) -> None:
+        pass
 
 
 class MemoryHostFiles(HostFiles):
@@ -101,7 +109,7 @@ class MemoryHostFiles(HostFiles):
         self._make("mkdir", path, Entry(FOLDER, mode))
 
     def held(self, folder: str) -> AbstractContextManager[None]:  # noqa: ARG002 - the port's
-        return nullcontext()  # nobody else is there
+        return _Alone()
 
     def open_stage(self, folder: str) -> str:
         for path in list(self.entries):
