@@ -20,6 +20,9 @@ from integration.runtimes.networks import Network
 from integration.runtimes.nodes import Node, Rack
 
 QUICK = bool(os.environ.get("TORTIE_RUNTIMES_QUICK"))
+# podman's containers are no pods of a cluster; what a runtime sends does not depend on the datastore.
+FITTING = {"podman": ["etcd", "embedded", "bridge"], "table": ["embedded"]}
+QUICKLY = {"containerd": ["etcd", "bridge"], "podman": ["embedded"], "table": ["embedded"]}
 CONTAINERD = os.environ.get("TORTIE_RUNTIMES_CONTAINERD", "")
 
 
@@ -54,12 +57,10 @@ def rack() -> Iterator[Rack]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every kind of network a runtime can use, or some in a quick run. podman's containers are no pods of a cluster."""
+    """Every kind of network that a runtime can use, or some in a quick run."""
     if "place" in metafunc.fixturenames:
-        podman = metafunc.module.__name__.endswith("podman")
-        kinds = [kind for kind in KINDS if not (podman and kind == "kubernetes")]
-        if QUICK:
-            kinds = ["embedded"] if podman else ["etcd", "bridge"]
+        runtime = metafunc.module.__name__.rpartition("_")[2]
+        kinds = (QUICKLY if QUICK else FITTING).get(runtime, list(KINDS))
         metafunc.parametrize("place", kinds, indirect=True, scope="module")
 
 
