@@ -122,14 +122,14 @@ find_compiler() { # who asks
     }
 }
 
-# Debian's packages start no daemon here that matters: tests run their own, in namespaces of their own.
+# Without starting the services that the packages bring: tests run their own, in namespaces of their own.
 find_runtimes() {
     local missing=()
     command -v containerd >/dev/null || missing+=(containerd)
     command -v runc >/dev/null || missing+=(runc)
     command -v podman >/dev/null || missing+=(podman)
     command -v busybox >/dev/null || missing+=(busybox-static)
-    [ ${#missing[@]} = 0 ] || apt_install "${missing[@]}" || true
+    [ ${#missing[@]} = 0 ] || RUNLEVEL=1 apt_install "${missing[@]}"
 }
 
 case "${1:-}" in
