@@ -4,15 +4,14 @@
    Blocks that are too large for the interpreter's own allocator are kept for reuse when they are freed. musl returns
    them to the kernel at once, so that tables and buffers which are resized again and again get the same pages anew each
    time. They come in classes of size, four to each doubling, and a freed block goes on its class's list. All are in one
-   fixed region of untouched pages, so an address tells whether a block is ours, and its page which class it has. What
-   is too large, or comes when the region is used up, is the C library's: a process that lives on grows by the region at
-   the most. They stand in for the C library's functions, so any thread may call them at any time, and blocks are
-   aligned to 16.
+   area of untouched pages, so an address tells whether a block is ours, and its page which class it has. What is too
+   large, or comes when the area is used up, is the C library's. They stand in for the C library's functions, so any
+   thread may call them at any time, and blocks are aligned to 16.
 
-   The first of the interpreter's own arenas, which every process fills, are in one page of 2 MiB where the kernel has
-   such pages to give; where it has not, nothing is different.
+   The interpreter's own arenas are in the area, too, whose first pages are of 2 MiB where the kernel has such pages to
+   give; where it has not, nothing is different.
 
-   A process whose address space, or data, is limited has neither: room that is set aside would be missing elsewhere.
+   A process whose address space, or data, is limited has no area: room that is set aside would be missing elsewhere.
 
    For a snapshot (snapshot.c) all of that has a fixed address, and is part of the program's file from then on. What
    most processes use of it is copied into large pages when such a process begins. */
@@ -31,7 +30,8 @@
 #include "executable.h"
 
 #define PAGE 4096u
-#define REGION (32u << 20)
+#define REGION (512u << 20) /* of addresses; what is never used costs nothing */
+#define LITTLE (32u << 20)
 #define LARGEST (256u << 10)
 #define LARGEST_OF_ALL (4u << 20) /* for a snapshot, which holds all there is */
 #define CLASSES 68                /* 16, 32, ... 128; 160, 192, 224, 256; ... 4 MiB */
@@ -39,7 +39,7 @@
 #define ARENA (1u << 20)
 #define ALWAYS (2 * HUGE) /* of a snapshot, what each process uses */
 #define OFTEN (4 * HUGE)  /* and what most of those use that do something */
-#define PLENTY (256u << 20) /* of address space: who may use that much has no limit worth minding */
+#define PLENTY (1u << 30) /* of address space: who may use that much has no limit worth minding */
 
 struct freed {
     struct freed *next;
@@ -240,8 +240,22 @@ static void free_arena(void *context, void *arena, size_t size)
 
 static void *map(void *place, size_t size, int flags)
 {
-    void *found = mmap(place, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    void *found = mmap(place, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags,
+                       -1, 0);
     return found == MAP_FAILED ? NULL : found;
+}
+
+/* As much as there is to be had, `more` beside the area; at `place` if that is not NULL. */
+static unsigned char *map_area(unsigned char *place, size_t less, size_t more)
+{
+    for (uint32_t room = REGION; room >= LITTLE; room /= 4) {
+        unsigned char *found = map(place, room - less + more, place != NULL ? MAP_FIXED_NOREPLACE : 0);
+        if (found != NULL && (place == NULL || found == place)) {
+            area.room = room;
+            return found;
+        }
+    }
+    return NULL;
 }
 
 static int is_limited(void)
@@ -263,10 +277,9 @@ static void be_asked_for_arenas(void)
 void keep_memory(void)
 {
     if (!is_limited() && pthread_atfork(take, give, give) == 0) {
-        unsigned char *all = map(NULL, REGION + HUGE, 0);
+        unsigned char *all = map_area(NULL, 0, HUGE);
         if (all != NULL) {
             area.start = (unsigned char *)(((uintptr_t)all + HUGE - 1) & -(uintptr_t)HUGE);
-            area.room = REGION;
             madvise(area.start, 2 * HUGE, MADV_HUGEPAGE);
         }
     }
@@ -277,8 +290,7 @@ void keep_memory(void)
 
 int keep_memory_at(void *place)
 {
-    area.start = map(place, REGION, MAP_FIXED_NOREPLACE);
-    area.room = REGION;
+    area.start = map_area(place, 0, 0);
     largest = LARGEST_OF_ALL;
     spilt = 0;
     be_asked_for_arenas();
@@ -329,11 +341,9 @@ static void make_huge(size_t from, size_t to)
 void go_on_with_memory(int much)
 {
     size_t end = (area.used + HUGE - 1) & -(size_t)HUGE;
-    unsigned char *more = is_limited() ? NULL : map(area.start + area.used, REGION - area.used, MAP_FIXED_NOREPLACE);
-    if (more == area.start + area.used) {
+    if (!is_limited() && map_area(area.start + area.used, area.used, 0) != NULL) {
         make_huge(0, much ? OFTEN : ALWAYS);
         make_huge(end - HUGE, end);
-        area.room = REGION;
     }
     pthread_atfork(take, give, give); /* the first that changes the area, which has been read from the file above */
 }

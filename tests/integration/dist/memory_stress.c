@@ -208,6 +208,16 @@ static void try_sizes(void)
     __wrap_free(__wrap_realloc(malloc(100), 200)); /* one from before */
 }
 
+/* A process that holds much does not ask the kernel for each block. */
+static void try_many(void)
+{
+    static void *held[60000];
+    for (int i = 0; i < 60000; i++)
+        check(is_ours(held[i] = __wrap_malloc(1000)), "there is room");
+    for (int i = 0; i < 60000; i++)
+        __wrap_free(held[i]);
+}
+
 /* What is set aside and never used costs no page; but under a sanitizer, which has a calloc of its own. */
 static void try_unused(void)
 {
@@ -229,6 +239,7 @@ int main(int count, char **words)
     try_sizes();
     try_arenas();
     try_unused();
+    try_many();
     pthread_barrier_init(&together, NULL, (unsigned)threads + 1);
     for (long i = 0; i < threads; i++)
         check(pthread_create(&running[i], NULL, work, (void *)(i + 1)) == 0, "there are threads");
