@@ -37,6 +37,7 @@ _PROGRAMS = {
     "bridge": BRIDGE,
 }
 _INSERTED = {"calicoctl": ("ctl",), "uds": ("component", "flexvol")}
+_SELDOM = (50_000, 20, 20)
 _NO_MEMORY = b'{"code": 999, "msg": "out of memory"}'
 
 
@@ -92,6 +93,7 @@ def _main() -> int:
 
         return sub_commands.run(choice.arguments, os.environ)
     if choice.program == OPERATOR:
+        gc.set_threshold(*_SELDOM)  # what a large cluster's records are read into is not garbage
         from entrypoints.tortie.guard import guarded
 
         return guarded(lambda: _operate(choice.arguments))

@@ -30,7 +30,7 @@ from ports.errors import AlreadyExists, Expired, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, TypeVar
 
     from ports.clock import Clock, Deadline
@@ -102,8 +102,8 @@ class TextStore(Datastore):
         self.expire(deadline)
         spans = _spans(listing) if listing else [Span(root, is_prefix=True) for root in ROOTS]
         found: list[BadText] = []
-        for rows in self.read(spans, deadline):
-            for address, text, revision in rows:
+        for span in spans:
+            for address, text, revision in _given_up(self.read([span], deadline)[0]):
                 key = parse_key(address)
                 if key is None or (listing is not None and not matches(listing, key)):
                     continue
@@ -151,7 +151,7 @@ class TextStore(Datastore):
     def _many(self, listing: Listing[Any], rows: list[Row]) -> tuple[Stored[Any], ...]:
         found: list[Stored[Any]] = []
         suffix = listing_suffix(listing)
-        for address, text, revision in rows:
+        for address, text, revision in _given_up(rows):
             if not address.endswith(suffix):
                 continue
             key = parse_key(address)
@@ -171,6 +171,13 @@ def _spans(need: Need[Any]) -> list[Span]:
         return [Span(key_text(need))]
     assert isinstance(need, Listing)  # noqa: S101 - a need is a key or a listing
     return [Span(listing_prefix(need), is_prefix=True), *[Span(text) for text in listed_beside(need)]]
+
+
+def _given_up(rows: list[Row]) -> Iterator[Row]:
+    """One after the other, each forgotten: texts and what they say need not be in memory at once."""
+    rows.reverse()
+    while rows:
+        yield rows.pop()
 
 
 def _bad(key: Key[Any], fault: str, text: str, revision: Revision) -> BadText:
