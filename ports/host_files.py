@@ -71,6 +71,10 @@ class HostFiles(ABC):
         """Why nothing can be made in that folder, in Go's words; "" if something can."""
 
     @abstractmethod
+    def identity(self, folder: str) -> str:
+        """Equal for all paths that lead to one folder, by links or by mounts; "" if no folder is there."""
+
+    @abstractmethod
     def make_folder(self, path: str, mode: int = 0o755) -> None:
         """Make it and, 0755, those above it as far as they are missing; what is there keeps its mode."""
 

@@ -94,6 +94,13 @@ class LinuxHostFiles(HostFiles):
             return reason(error)
         return ""
 
+    def identity(self, folder: str) -> str:
+        try:
+            found = os.stat(folder)
+        except (OSError, ValueError):
+            return ""
+        return f"{found.st_dev}:{found.st_ino}" if S_ISDIR(found.st_mode) else ""
+
     def make_folder(self, path: str, mode: int = 0o755) -> None:
         try:
             above = os.path.dirname(path)

@@ -35,13 +35,19 @@ def _is_stage(name: str) -> bool:
 
 
 class _Alone:
-    """Nobody else is there who could hold anything."""
+    """Nobody else is there who could hold anything, so who waits for it waits for himself."""
+
+    def __init__(self, folder: str, held: set[str]) -> None:
+        self._folder = folder
+        self._held = held
 
     def __enter__(self) -> None:
-        pass
+        if self._folder in self._held:
+            raise AssertionError(f"{self._folder} is held already, and would be waited for for ever")
+        self._held.add(self._folder)
 
     def __exit__(self, *_ended: object) -> None:
-        pass
+        self._held.remove(self._folder)
 
 
 class MemoryHostFiles(HostFiles):
@@ -54,6 +60,7 @@ class MemoryHostFiles(HostFiles):
         self.entries: dict[str, Entry] = {}
         self.read_only: set[str] = set()
         self.trouble: Callable[[str, str], None] = _no_trouble
+        self._held: set[str] = set()
         self._stages = 0
 
     def put(self, path: str, data: str = "", mode: int = 0o644, kind: str = FILE) -> None:
@@ -96,9 +103,15 @@ class MemoryHostFiles(HostFiles):
         return f"{entry.kind}: {entry.data!r}" if entry else ""
 
     def why_unwritable(self, folder: str) -> str:
-        if self._kind(folder) != FOLDER:
+        if not self.identity(folder):
             return "no such file or directory"
         return "read-only file system" if folder in self.read_only else ""
+
+    def identity(self, folder: str) -> str:
+        entry = self.entries.get(folder)
+        if entry and entry.kind == LINK:
+            return self.identity(entry.data.decode())
+        return folder if self._kind(folder) == FOLDER else ""
 
     def make_folder(self, path: str, mode: int = 0o755) -> None:
         if self._kind(path) == FOLDER:
@@ -108,8 +121,8 @@ class MemoryHostFiles(HostFiles):
             self.make_folder(above)
         self._make("mkdir", path, Entry(FOLDER, mode))
 
-    def held(self, folder: str) -> AbstractContextManager[None]:  # noqa: ARG002 - the port's
-        return _Alone()
+    def held(self, folder: str) -> AbstractContextManager[None]:
+        return _Alone(self.identity(folder), self._held)
 
     def open_stage(self, folder: str) -> str:
         for path in list(self.entries):

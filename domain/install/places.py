@@ -18,6 +18,8 @@ KUBECONFIG, TLS = "calico-kubeconfig", "calico-tls"
 TLS_FILES = ("etcd-ca", "etcd-cert", "etcd-key")
 REPLACED = ".tortie-replaced"
 """The folder, beside what we have installed, with what was there before."""
+RECORD = ".record"
+"""The file in it that says so."""
 _NEVER = ("install", "calico", "calico-ipam")
 
 
@@ -45,6 +47,11 @@ def below(root: str) -> Places:
     """The same of a host whose file system is at `root`."""
     root = root.rstrip("/")
     return Places(bin_dirs=(f"{root}/opt/cni/bin", f"{root}/secondary-bin-dir"), net_dir=f"{root}/etc/cni/net.d")
+
+
+def is_own(name: str) -> bool:
+    """Whether the name stands for something of the installation itself: no configuration or plugin can have it."""
+    return name in (KUBECONFIG, TLS, RECORD) or name.startswith(".tortie-")
 
 
 def plugins_to_copy(listed: tuple[str, ...], skipped: tuple[str, ...]) -> tuple[str, ...]:

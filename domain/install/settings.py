@@ -11,6 +11,7 @@ from __future__ import annotations
 from domain.cni.go_quote import go_quoted
 from domain.go_duration import parse_go_duration
 from domain.install.errors import CannotInstall
+from domain.install.places import is_own
 from domain.install.token import ACCOUNT
 from domain.moment import SECOND
 from domain.value import Value
@@ -103,10 +104,14 @@ def _bool(environ: Mapping[str, str], name: str) -> bool:
 
 
 def _file_name(environ: Mapping[str, str], name: str) -> str:
-    """Set and empty it would be the folder itself; with a slash in it, something outside."""
+    """Set and empty it would be the folder itself; with a slash in it, something outside; of our own names, what has
+    just been installed.
+    """
     text = environ.get(name, DEFAULT_NAME)
     if not text or "/" in text or text in (".", ".."):
         raise CannotInstall(f"{name}={go_quoted(text)} is no file name: it goes into the folder of CNI configurations")
+    if is_own(text):
+        raise CannotInstall(f"{name}={go_quoted(text)} is the name of something else that the installer puts there")
     return text
 
 

@@ -38,6 +38,15 @@ class HostFilesContract:
         with pytest.raises(HostFileError, match="no such file or directory"):
             files.open_stage(f"{place}/none")
 
+    def test_a_folder_is_the_same_whatever_leads_to_it(self, files: HostFiles, place: str) -> None:
+        files.make_folder(f"{place}/one")
+        files.make_folder(f"{place}/two")
+        files.write(f"{place}/file", b"", 0o600)
+        self.link(files, f"{place}/link", f"{place}/one")
+        assert files.identity(f"{place}/link") == files.identity(f"{place}/one")
+        assert files.identity(f"{place}/one") not in ("", files.identity(f"{place}/two"))
+        assert (files.identity(f"{place}/file"), files.identity(f"{place}/none")) == ("", "")
+
     def test_what_is_missing_is_seen_as_such(self, files: HostFiles, place: str) -> None:
         path = f"{place}/none"
         assert files.look(path) is None

@@ -10,7 +10,7 @@ from domain.install.places import NAMES, plugins_to_copy
 from ports.errors import Refused
 from ports.host_files import FILE, HostFileError
 from ports.node import MissingFile
-from usecases.install.staging import StagedFolder
+from usecases.install.staging import StagedFolder, each_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,12 +77,12 @@ class Binaries:
 
 
 def writable_folders(places: Places, settings: InstallSettings, host: Installer) -> list[str]:
-    """All that can be written to. CannotInstall without one, unless what is needed is there and may stay."""
+    """All that can be written to, each once. CannotInstall without one, unless what is needed is there and may stay."""
     faults = {folder: host.files.why_unwritable(folder) for folder in places.bin_dirs}
     for folder, why in faults.items():
         if why:
             host.log.info(f"{folder} is not writeable, skipping", reason=why)
-    found = [folder for folder, why in faults.items() if not why]
+    found = each_once([folder for folder, why in faults.items() if not why], host.files)
     if found:
         return found
     for folder in places.bin_dirs:

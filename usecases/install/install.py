@@ -25,6 +25,8 @@ from usecases.install.staging import StagedFolder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from domain.install.places import Places
     from domain.install.settings import InstallSettings
     from domain.install.template import Rendered
@@ -64,7 +66,7 @@ class _Installation:
         template = _template(settings, host)
         template.render(settings, pod.token if pod else "", secrets_at(settings.tls_assets_dir, host))
         writable = writable_folders(self._places, settings, host)
-        _require_folder(self._places.net_dir, host)
+        _require_folder(self._places.net_dir, writable, host)
         net = self._staged(self._places.net_dir)
         self._secrets = stage_secrets(net, settings, host)
         for folder in writable:
@@ -140,10 +142,13 @@ class _Installation:
             self._host.log.warning(f"Failed to remove {old}", error=error)
 
 
-def _require_folder(path: str, host: Installer) -> None:
+def _require_folder(path: str, others: Sequence[str], host: Installer) -> None:
     found = host.files.look(path, follow=True)
     if found is None or found.kind != FOLDER:
         raise CannotInstall(f"{path} is no folder: make it, or mount the host's folder of CNI configurations there")
+    for other in others:
+        if host.files.identity(path) == host.files.identity(other):
+            raise CannotInstall(f"{path} and {other} are one folder: CNI configurations need one of their own")
 
 
 def _template(settings: InstallSettings, host: Installer) -> Template:

@@ -9,16 +9,16 @@ Invariant: until `put_in_place` nothing that anybody loads has changed; after `c
 from __future__ import annotations
 
 from domain.install.errors import CannotInstall
-from domain.install.places import REPLACED
+from domain.install.places import RECORD, REPLACED, is_own
 from domain.install.replaced import ABSENT, ReplacedRecord, parse_record
 from ports.host_files import FOLDER
 from ports.node import MissingFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ports.host_files import HostFiles
+    from collections.abc import Sequence
 
-RECORD = ".record"
+    from ports.host_files import HostFiles
 
 
 def record_of(files: HostFiles, folder: str) -> ReplacedRecord | None:
@@ -28,6 +28,14 @@ def record_of(files: HostFiles, folder: str) -> ReplacedRecord | None:
         return parse_record(files.read(path).decode("utf-8", "replace"), path)
     except MissingFile:
         return None
+
+
+def each_once(folders: Sequence[str], files: HostFiles) -> list[str]:
+    """Without those that are another one of them under a second name: who holds a folder cannot hold it once more."""
+    found: dict[str, str] = {}
+    for folder in folders:
+        found.setdefault(files.identity(folder) or folder, folder)
+    return list(found.values())
 
 
 class StagedFolder:
@@ -44,6 +52,8 @@ class StagedFolder:
         self._is_first = False
 
     def copy(self, source: str, name: str) -> None:
+        if is_own(name):
+            raise CannotInstall(f"{source} has a name of the installer's own: rename it, or leave it out")
         self._files.copy(source, self._room_for(name), like=f"{self.folder}/{name}")
         self._staged.append(name)
 

@@ -16,7 +16,7 @@ from domain.install.places import REPLACED
 from domain.install.replaced import ABSENT, NOTHING, REMOVE, RESTORE, THEIRS
 from domain.value import Value
 from ports.host_files import HostFileError
-from usecases.install.staging import record_of
+from usecases.install.staging import each_once, record_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,24 +48,24 @@ def uninstall(places: Places, files: HostFiles, *, force: bool = False) -> tuple
     With `force` what we kept takes the place of somebody else's; where nothing was before us, theirs stays.
     """
     try:
-        folders = (places.net_dir, *places.bin_dirs)
+        folders = each_once((places.net_dir, *places.bin_dirs), files)
         with ExitStack() as holds:
             for folder in [folder for folder in folders if record_of(files, folder)]:
                 holds.enter_context(files.held(folder))
-            return _take_back(places, files, force=force)
+            return _take_back(places.net_dir, folders, files, force=force)
     except HostFileError as error:
         raise CannotInstall(str(error)) from error
 
 
-def _take_back(places: Places, files: HostFiles, *, force: bool) -> tuple[str, ...]:
-    records = {folder: record_of(files, folder) for folder in (places.net_dir, *places.bin_dirs)}
+def _take_back(net_dir: str, folders: Sequence[str], files: HostFiles, *, force: bool) -> tuple[str, ...]:
+    records = {folder: record_of(files, folder) for folder in folders}
     known = {folder: record for folder, record in records.items() if record}
     if not known:
         looked = ", ".join(records)
         raise NothingInstalled(f"there is no installation to take back: none of {looked} has a {REPLACED}")
     steps = [step for folder, record in known.items() for step in _steps(folder, record, files)]
     _settle(steps, files, force=force)
-    return tuple(_carry_out(places, known, steps, files))
+    return tuple(_carry_out(net_dir, known, steps, files))
 
 
 def _steps(folder: str, record: ReplacedRecord, files: HostFiles) -> list[_Step]:
@@ -85,9 +85,9 @@ def _settle(steps: Sequence[_Step], files: HostFiles, *, force: bool) -> None:
             raise CannotInstall(f"{step.kept} is not what was kept there any more, so {step.path} cannot be put back")
 
 
-def _carry_out(places: Places, known: dict[str, ReplacedRecord], steps: Sequence[_Step], files: HostFiles) -> list[str]:
-    ours = [step for step in steps if step.folder == places.net_dir]
-    others = [step for step in steps if step.folder != places.net_dir]
+def _carry_out(net_dir: str, known: dict[str, ReplacedRecord], steps: Sequence[_Step], files: HostFiles) -> list[str]:
+    ours = [step for step in steps if step.folder == net_dir]
+    others = [step for step in steps if step.folder != net_dir]
     leaving = [step for step in ours if step.verdict == REMOVE]
     returning = [step for step in ours if step.verdict != REMOVE]
     lines = [_undo(step, files) for step in (*leaving, *others, *returning)]

@@ -49,6 +49,17 @@ def test_what_is_installed_runs_with_an_empty_environment(image: Image) -> None:
         assert answer.stdout.startswith("v")
 
 
+def test_one_folder_mounted_twice_is_installed_to_once(image: Image) -> None:
+    image.second.mkdir()
+    image.mounts = f"mount --bind {image.bin} {image.second}"
+    log = image.installed()
+    assert log.count("Wrote Calico CNI binaries to ") == 1
+    assert installed_in(image.bin) == BOTH
+    (image.root / "usr/bin/tortie").symlink_to("calico")
+    assert image.run("/usr/bin/tortie", "uninstall").exit == 0
+    assert list(image.bin.iterdir()) == []
+
+
 @pytest.mark.parametrize("umask", [0o000, 0o777])
 def test_modes_do_not_depend_on_the_umask(image: Image, umask: int) -> None:
     put(image.root / "calico-secrets/etcd-key", "k", 0o640)

@@ -111,6 +111,13 @@ def test_the_time_for_the_datastore_is_seconds_or_a_duration(text: str, seconds:
     assert read_settings({"CNI_DATASTORE_PROBE_TIMEOUT": text}, "node").probe_timeout == seconds
 
 
+@pytest.mark.parametrize("variable", ["CNI_CONF_NAME", "CNI_OLD_CONF_NAME"])
+@pytest.mark.parametrize("name", ["calico-kubeconfig", "calico-tls", ".record", ".tortie-replaced", ".tortie-1.tmp"])
+def test_a_configuration_has_none_of_the_installers_own_names(variable: str, name: str) -> None:
+    with pytest.raises(CannotInstall, match=f'{variable}="{name}" is the name of something else'):
+        read_settings({variable: name}, "node")
+
+
 def test_only_true_skips_the_verification_of_certificates() -> None:
     assert read_settings({"SKIP_TLS_VERIFY": "true"}, "").skip_tls_verify
     for text in ("", "1", "True", "false"):

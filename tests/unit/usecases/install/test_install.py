@@ -215,6 +215,14 @@ class TestExecutables:
         assert first.startswith(f"{BIN}/.tortie-")
         assert (first.rpartition("/")[2], second.rpartition("/")[2]) == ("calico", "calico-ipam")
 
+    @pytest.mark.parametrize("name", [".record", ".tortie-replaced"])
+    def test_a_plugin_has_none_of_the_installers_own_names(self, world: InstallWorld, name: str) -> None:
+        world.files.put(f"/opt/cni/bin/{name}", "x", 0o755)
+        before = world.on_the_host()
+        with pytest.raises(CannotInstall, match=f"^/opt/cni/bin/{name} has a name of the installer's own"):
+            world.install()
+        assert world.on_the_host() == before
+
     def test_a_copy_that_is_not_its_source_is_refused(self, world: InstallWorld) -> None:
         class Racing(MemoryHostFiles):
             def copy(self, source: str, path: str, like: str = "") -> None:
@@ -224,6 +232,28 @@ class TestExecutables:
         world.files.__class__ = Racing
         with pytest.raises(CannotInstall, match=f"^Failed to verify installed binary {BIN}/calico: it is not what"):
             world.install()
+
+
+class TestOneFolderUnderTwoNames:
+    def test_it_is_installed_to_once(self, world: InstallWorld) -> None:
+        world.files.put(SECOND, BIN, kind=LINK)
+        world.install()
+        assert world.log.shown().count(f"Wrote Calico CNI binaries to {BIN}") == 1
+        assert f"Wrote Calico CNI binaries to {SECOND}" not in world.log.shown()
+        assert world.names(BIN) == ("calico", "calico-ipam")
+
+    def test_it_is_not_for_executables_and_configurations(self, world: InstallWorld) -> None:
+        world.files.put(SECOND, NET, kind=LINK)
+        before = world.on_the_host()
+        world.places = world.places.replace(bin_dirs=(SECOND,))
+        with pytest.raises(CannotInstall, match=f"{NET} and {SECOND} are one folder"):
+            world.install()
+        assert world.on_the_host() == before
+
+    def test_it_is_taken_back_once(self, world: InstallWorld) -> None:
+        world.install()
+        world.places = world.places.replace(bin_dirs=(BIN, NET))
+        assert world.uninstall() == (f"removed   {CONF}", f"removed   {BIN}/calico", f"removed   {BIN}/calico-ipam")
 
 
 class TestConfiguration:
