@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NODENAME_FILE = "/var/lib/calico/nodename"
 MTU_FILE = "/var/lib/calico/mtu"
-LARGEST_MTU = (1 << 31) - 1  # what the kernel takes as a number; a device refuses far smaller ones
+SMALLEST_MTU, LARGEST_MTU = 68, 65535  # the kernel's for pairs, which says no more than "invalid argument"
 _LARGEST = (1 << 63) - 1
 _DIGITS = frozenset("0123456789")
 
@@ -73,12 +73,16 @@ def _name_from_file(netconf: NetConf, node: ThisNode) -> str:
 
 
 def device_mtu(netconf: NetConf, node: ThisNode, log: Log) -> int:
-    """The MTU, 0 (also for a negative one) for the kernel's default. CniError `failed to read MTU file: <why>`."""
+    """The MTU, 0 (also for a negative one) for the kernel's default. CniError for one that no device can have, or if
+    the file is wanted and cannot be read: `failed to read MTU file: <why>`.
+    """
     from_file = _mtu_from_file(node, log, required=netconf.require_mtu_file)
-    mtu = netconf.mtu or from_file
-    if mtu > LARGEST_MTU:
-        raise CniError(INTERNAL, f"MTU {mtu} is more than a device can have ({LARGEST_MTU})")
-    return max(0, mtu)
+    mtu = max(0, netconf.mtu or from_file)
+    if mtu and not SMALLEST_MTU <= mtu <= LARGEST_MTU:
+        than = f"more than a device can have ({LARGEST_MTU})" if mtu > LARGEST_MTU else f"less than {SMALLEST_MTU}"
+        source = '"mtu"' if netconf.mtu else MTU_FILE
+        raise CniError(INTERNAL, f"MTU {mtu} is {than}; change {source}")
+    return mtu
 
 
 def _mtu_from_file(node: ThisNode, log: Log, *, required: bool) -> int:

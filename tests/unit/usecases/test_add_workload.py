@@ -331,7 +331,7 @@ def test_a_cluster_without_information_is_refused(node):
         pytest.param({"netns": "/proc/self/ns/net"}, "plugin's netns and netns from CNI_NETNS", id="G2"),
         pytest.param({"container": "c.1"}, "error with field containerID = 'c.1'", id="G5 container ID"),
         pytest.param({"num_queues": 4097}, "num_queues 4097 is more than a device can have (4096)", id="queues"),
-        pytest.param({"mtu": 1 << 31}, "MTU 2147483648 is more than a device can have (2147483647)", id="MTU"),
+        pytest.param({"mtu": 65536}, 'MTU 65536 is more than a device can have (65535); change "mtu"', id="MTU"),
         pytest.param({"ifname": "eth-"}, "error constructing WorkloadEndpoint name", id="G5 interface name"),
         pytest.param({"name": "Net"}, "error with field profiles = 'Net'", id="G5 network name"),
         pytest.param({"args": CniArgs(test_namespace="a/b")}, "error with field namespace = 'a/b'", id="G5 namespace"),

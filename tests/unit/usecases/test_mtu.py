@@ -18,9 +18,10 @@ FILE = "/var/lib/calico/mtu"
     [
         pytest.param(NetConf(), "1500", 1500, id="UTIL-007"),
         pytest.param(NetConf(), " 1440\n", 1440, id="white space"),
-        pytest.param(NetConf(), "+1", 1, id="plus sign"),
+        pytest.param(NetConf(), "+68", 68, id="plus sign"),
         pytest.param(NetConf(), "-1", 0, id="minus sign"),
         pytest.param(NetConf(mtu=9000), "1500", 9000, id="the configuration wins"),
+        pytest.param(NetConf(mtu=65535), "7", 65535, id="the largest"),
     ],
 )
 def test_the_mtu_comes_from_the_configuration_or_the_file(netconf, text, mtu):
@@ -40,6 +41,20 @@ def message(netconf, node):
         device_mtu(netconf, node, RecordingLog())
     assert caught.value.code == 999
     return caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("netconf", "text", "fault"),
+    [
+        (NetConf(mtu=65536), "1500", 'MTU 65536 is more than a device can have (65535); change "mtu"'),
+        (NetConf(mtu=67), "1500", 'MTU 67 is less than 68; change "mtu"'),
+        (NetConf(), "100000", f"MTU 100000 is more than a device can have (65535); change {FILE}"),
+        (NetConf(), "1", f"MTU 1 is less than 68; change {FILE}"),
+    ],
+)
+def test_an_mtu_that_no_device_can_have_is_refused_with_its_source(netconf, text, fault):
+    """The kernel would say "invalid argument", once an address is taken."""
+    assert message(netconf, MemoryNode("", {FILE: text})) == fault
 
 
 def test_a_missing_required_file_is_an_error_even_when_the_configuration_has_an_mtu():
