@@ -107,7 +107,7 @@ def _check_file(path: str, *, create: bool) -> None:
         found = os.lstat(path)
     except FileNotFoundError:
         if not create:
-            raise Unavailable(f"datastore {path}: no such file; `tortie init` makes one") from None
+            raise Unavailable(f"datastore {path}: no such file; `tortie init --pool CIDR` makes one") from None
         _make_folder(os.path.dirname(os.path.abspath(path)))
         _make_file(path)
         return

@@ -157,7 +157,7 @@ def fault_of(path, *, create=False):
 
 
 def test_a_missing_file_is_not_made_by_accident(path):
-    assert fault_of(path) == f"datastore {path}: no such file; `tortie init` makes one"
+    assert fault_of(path) == f"datastore {path}: no such file; `tortie init --pool CIDR` makes one"
     assert not os.path.exists(path)
 
 

@@ -426,7 +426,7 @@ def test_the_datastore_is_the_file_that_the_command_line_or_the_environment_name
         return operator.main(arguments, other)
 
     assert tortie("get", "nodes") == 1
-    assert f"datastore {path}: no such file; `tortie init` makes one" in capsys.readouterr().err
+    assert f"datastore {path}: no such file; `tortie init --pool CIDR` makes one" in capsys.readouterr().err
     assert tortie("init", "--pool", V4, "--node", "n") == 0
     assert os.stat(path).st_mode & 0o777 == 0o600
     capsys.readouterr()
