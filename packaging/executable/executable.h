@@ -32,8 +32,8 @@ enum snapshot { NO_SNAPSHOT, TAKE_SNAPSHOT, IS_SNAPSHOT };
 enum snapshot snapshot(void);
 long snapshot_offset(void); /* of its memory in the file */
 
-/* Set memory aside, load all modules and write what the process is to standard output. `argv` has the first and the last
-   address of the program's data. */
+/* Set memory aside, load all modules and write what the process is to standard output. `argv` has the first and the
+   last address of the program's data. */
 void prepare_snapshot(void);
 _Noreturn void take_snapshot(char **argv);
 

@@ -150,7 +150,8 @@ static int open_stream(PyObject *io, int descriptor, const char *name, const cha
     struct stat found;
     PyObject *stream = Py_None;
     if (fstat(descriptor, &found) == 0)
-        stream = PyObject_CallMethod(io, "open", "isisssO", descriptor, mode, buffering, "utf-8", errors, "\n", Py_False);
+        stream = PyObject_CallMethod(io, "open", "isisssO", descriptor, mode, buffering, "utf-8", errors, "\n",
+                                     Py_False);
     if (stream == NULL && PyErr_ExceptionMatches(PyExc_OSError)) { /* a directory, say: who reads it will be told */
         PyErr_Clear();
         stream = Py_None;
