@@ -56,8 +56,11 @@ def upgrade_ipam(runtime: UpgradeRuntime, wish: Wish, undo: Undo) -> Outcome:
 
 
 def foresee_upgrade(runtime: UpgradeRuntime, wish: Wish) -> Outcome:
-    """What would become of the reservations now. Nothing is changed."""
-    return Reservations(runtime, wish.node).foresee() if runtime.reservations.exist() else Outcome()
+    """What would become of the reservations and of the tunnel's address now. Nothing is changed."""
+    if not runtime.reservations.exist():
+        return Outcome()
+    foreseen = Reservations(runtime, wish.node).foresee()
+    return _with(foreseen, keep_tunnel_address(runtime, wish.node, foreseen.recorded, foresee=True))
 
 
 def _upgrade(runtime: UpgradeRuntime, wish: Wish, switch: Switch) -> Outcome:

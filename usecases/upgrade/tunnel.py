@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from usecases.ipam.work import Work
 
 
-def keep_tunnel_address(runtime: UpgradeRuntime, name: str, of_pods: Container[str]) -> tuple[Left, ...]:
-    """What cannot be kept. Nothing to do for a node that says its address already, or has an IPv6 range.
+def keep_tunnel_address(
+    runtime: UpgradeRuntime, name: str, of_pods: Container[str], *, foresee: bool = False
+) -> tuple[Left, ...]:
+    """What cannot be kept; nothing is changed if it is only to `foresee` that.
 
+    Nothing to do for a node that says its address already, or has an IPv6 range.
     Where a pod has the address, which takes a range without the usual gateway, it is the pod's.
     """
     work = work_step(runtime)
@@ -48,10 +51,10 @@ def keep_tunnel_address(runtime: UpgradeRuntime, name: str, of_pods: Container[s
         return ()
     if str(address) in of_pods:
         return _not_kept(work, name, address, "a pod has it")
-    return _keep(work, name, address)
+    return _keep(work, name, address, foresee=foresee)
 
 
-def _keep(work: Work, name: str, address: Address) -> tuple[Left, ...]:
+def _keep(work: Work, name: str, address: Address, *, foresee: bool) -> tuple[Left, ...]:
     handle = f"ipip-tunnel-addr-{name}"
     placement = Placement(address, Attribute(handle, {"node": name, "type": "ipipTunnelAddress"}))
     terms = read_terms(work)
@@ -59,6 +62,8 @@ def _keep(work: Work, name: str, address: Address) -> tuple[Left, ...]:
         cidr = terms.block_of(address)
     except IpamError as error:
         return (Left(f"IPIP device of node {name}", str(error)),)
+    if foresee:
+        return ()
     placed = take_over(work, Owner(HOST, name), cidr, [placement], terms.config)
     if placed.refused:
         return _not_kept(work, name, address, placed.refused[0][1])

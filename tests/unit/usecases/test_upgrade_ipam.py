@@ -315,7 +315,9 @@ def test_a_node_without_a_range_is_named_when_the_rest_has_moved(node, ranges):
     """The original would try for ever."""
     node.cluster.nodes[NODE] = ranges
     node.reserve("10.244.0.2")
+    foreseen = node.foresee()
     outcome = node.upgrade()
+    assert foreseen == outcome
     cidr = ranges[0] if ranges else ""
     assert outcome.left == (
         Left(
@@ -333,7 +335,9 @@ def test_a_node_without_a_range_is_named_when_the_rest_has_moved(node, ranges):
 def test_a_tunnel_in_no_pool_is_left(node):
     node.cluster.nodes[NODE] = ("192.0.2.0/24",)
     node.files.texts = {}
+    foreseen = node.foresee().left
     (left,) = node.upgrade().left
+    assert foreseen == (left,)
     assert left.why.startswith("192.0.2.1 is in no enabled IP pool")
     assert node.files.texts == {}
 
