@@ -104,14 +104,15 @@ class _Installation:
         try:
             for folder in self._folders:
                 folder.keep_what_is_there()
-        except (PortError, CannotInstall):
+        except BaseException:  # also a signal, which may come at any moment
             for folder in self._folders:
                 folder.forget_what_was_kept()
             raise
 
     def close(self) -> None:
-        for folder in self._folders:
-            folder.close()
+        with ExitStack() as closing:
+            for folder in self._folders:
+                closing.callback(folder.close)
 
     def _staged(self, folder: str) -> StagedFolder:
         self._folders.append(StagedFolder(self._host.files, folder))

@@ -120,7 +120,10 @@ class StagedFolder:
             self._files.move(f"{self._stage}/{name}", path)
 
     def close(self) -> None:
-        self._files.close_stage(self._stage)
+        try:
+            self._files.remove_tree(self._stage)
+        finally:  # a signal ends the first of them at most
+            self._files.close_stage(self._stage)
 
     def _room_for(self, name: str) -> str:
         """Where to make it, after a look at what it will replace."""

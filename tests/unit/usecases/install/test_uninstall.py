@@ -266,6 +266,26 @@ def test_killed_at_any_change_it_can_be_taken_back_at_once(moment: int) -> None:
     assert {path: entry for path, entry in world.on_the_host().items() if "/.tortie-" not in path} == before
 
 
+class Signalled(BaseException):
+    """Raised at one change; what is undone after that goes through."""
+
+
+@pytest.mark.parametrize("moment", range(CHANGES))
+def test_ended_by_a_signal_at_any_change_nothing_stays_that_cannot_be_taken_back(moment: int) -> None:
+    world = with_calico()
+    before = world.on_the_host()
+
+    def signalled(_operation: str, _path: str) -> BaseException:
+        world.files.trouble = Counted(1 << 30, killed)
+        return Signalled()
+
+    world.files.trouble = Counted(moment, signalled)
+    with pytest.raises(Signalled):
+        install(world)
+    taken_back(world)
+    assert world.on_the_host() == before
+
+
 @pytest.mark.parametrize("moment", range(CHANGES))
 def test_c15_a_full_disk_at_any_change_leaves_all_as_it_was(moment: int) -> None:
     """Once everything is made ready no room is needed any more."""
