@@ -22,6 +22,7 @@ RP_FILTER_ALL = "net.ipv4.conf.all.rp_filter"
 DISABLE_IPV6 = "net.ipv6.conf.all.disable_ipv6"
 SETTINGS = (*FORWARDING_OF.values(), RP_FILTER_ALL, DISABLE_IPV6)
 _LOOSE = "2"
+_NO_SETTINGS = "see that /proc is mounted here, and that the kernel has that protocol"
 _USUAL_MTU = 1500
 VXLAN_TAKES, IPIP_TAKES = {4: 50, 6: 70}, 20  # bytes of each packet
 
@@ -60,11 +61,11 @@ def judge_settings(values: Mapping[str, str], versions: Sequence[int]) -> tuple[
         found.append(
             error(FORWARDING, f"{DISABLE_IPV6}=1, and containers get IPv6 addresses", f"sysctl -w {DISABLE_IPV6}=0")
         )
+    names = [FORWARDING_OF[version] for version in versions]
+    if unknown := [name for name in names if not values.get(name)]:
+        found.append(warning(FORWARDING, f"{' and '.join(unknown)} cannot be read", _NO_SETTINGS))
     if not found:
-        on = ", ".join(
-            [f"{FORWARDING_OF[version]}={values.get(FORWARDING_OF[version]) or '?'}" for version in versions]
-        )
-        found.append(ok(FORWARDING, on))
+        found.append(ok(FORWARDING, ", ".join([f"{name}={values[name]}" for name in names])))
     return (*found, _judge_rp_filter(values.get(RP_FILTER_ALL, "")))
 
 
@@ -72,7 +73,9 @@ def _judge_rp_filter(value: str) -> Diagnosis:
     if value == _LOOSE:
         seen = f"{RP_FILTER_ALL}=2 (loose): containers can send under others' addresses, and Felix refuses to start"
         return warning(RP_FILTER, seen, f"sysctl -w {RP_FILTER_ALL}=1 (and in /etc/sysctl.d)")
-    return ok(RP_FILTER, f"{RP_FILTER_ALL}={value or '?'}")
+    if not value:
+        return warning(RP_FILTER, f"{RP_FILTER_ALL} cannot be read", _NO_SETTINGS)
+    return ok(RP_FILTER, f"{RP_FILTER_ALL}={value}")
 
 
 def judge_route(uplinks: Sequence[Uplink]) -> Diagnosis:

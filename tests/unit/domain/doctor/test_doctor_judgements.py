@@ -285,9 +285,10 @@ class TestKernel:
             ({"net.ipv4.ip_forward": "0"}, (6,), [OK, OK]),
             ({"net.ipv6.conf.all.forwarding": "0", DISABLE_IPV6: "1"}, (4, 6), [ERROR, ERROR, OK]),
             ({"net.ipv6.conf.all.forwarding": "0"}, (4,), [OK, OK]),
-            ({"net.ipv4.ip_forward": ""}, (4,), [OK, OK]),
+            ({"net.ipv4.ip_forward": ""}, (4,), [WARNING, OK]),
+            ({"net.ipv4.ip_forward": "0", "net.ipv6.conf.all.forwarding": ""}, (4, 6), [ERROR, WARNING, OK]),
             ({RP_FILTER_ALL: "2"}, (4,), [OK, WARNING]),
-            ({RP_FILTER_ALL: ""}, (4,), [OK, OK]),
+            ({RP_FILTER_ALL: ""}, (4,), [OK, WARNING]),
         ],
     )
     def test_settings(self, change, versions, expected):
