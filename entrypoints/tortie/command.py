@@ -51,6 +51,15 @@ def _no_objection(_options: Namespace) -> str:
     return ""
 
 
+def folder(text: str) -> str:
+    """For an option: of a script's variable that is not set one would get this host's root, or wherever it runs."""
+    from argparse import ArgumentTypeError
+
+    if not text:
+        raise ArgumentTypeError("it is empty; / is this host itself")
+    return text
+
+
 class Command(Value):
     """`objection` says what is wrong with options that do not go together, "" if nothing is.
 

@@ -9,7 +9,7 @@ from domain.install.places import Places, below
 from domain.value import Value
 from entrypoints.logs import CallLog
 from entrypoints.tortie.answer import Answer
-from entrypoints.tortie.command import Command
+from entrypoints.tortie.command import Command, folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,11 +50,12 @@ class HostOptions(Value):
 
 def add_host_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--root", metavar="DIR", default=_ROOT, help=f"where the host's file system is (default: {_ROOT})"
+        "--root", metavar="DIR", type=folder, default=_ROOT, help=f"where the host's file system is (default: {_ROOT})"
     )
     parser.add_argument(
         "--bin-dir",
         metavar="DIR",
+        type=folder,
         action="append",
         default=[],
         help="for executables; repeatable (default: opt/cni/bin and secondary-bin-dir below the root)",

@@ -10,7 +10,7 @@ from domain.moment import rfc3339
 from entrypoints.logs import CallLog
 from entrypoints.termination import Interrupted, raise_when_signalled, seen
 from entrypoints.tortie.answer import Answer
-from entrypoints.tortie.command import Command
+from entrypoints.tortie.command import Command, folder
 from usecases.install.refresh_token import keep_fresh
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
     parser.add_argument("--once", action="store_true", help="renew it now, and end; exit code 1 if that fails")
     parser.add_argument(
-        "--root", metavar="DIR", default=_ROOT, help=f"where the host's file system is (default: {_ROOT})"
+        "--root", metavar="DIR", type=folder, default=_ROOT, help=f"where the host's file system is (default: {_ROOT})"
     )
     parser.add_argument(
         "--net-dir", metavar="DIR", default="", help=f"for CNI configurations (default: {_NET_DIR} below the root)"

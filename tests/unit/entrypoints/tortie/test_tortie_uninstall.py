@@ -54,3 +54,21 @@ def test_by_hand_that_is_an_error(tmp_path, capfd):
     assert uninstall(tmp_path, clock) == 1
     assert clock.waited == []
     assert "there is no installation to take back" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("install", "--root"),
+        ("install", "--bin-dir"),
+        ("uninstall", "--root"),
+        ("uninstall", "--bin-dir"),
+        ("refresh-token", "--root"),
+    ],
+)
+def test_an_empty_folder_is_not_this_host(capfd, command, option):
+    """`--root "$NODE"` of a script in which NODE is not set."""
+    assert operator.run([command, option, ""], {}, Container()) == 2
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert f"error: argument {option}: it is empty" in said.err
