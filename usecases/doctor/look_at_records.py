@@ -10,7 +10,7 @@ from domain.doctor.diagnosis import error, ok
 from domain.doctor.records import DATASTORE, judge_node_record, judge_pools
 from domain.resource import NO_LABELS
 from ports.datastore import IPPools, NodeKey
-from ports.errors import PortError
+from ports.errors import BadConfiguration, PortError, Unauthorized
 from usecases.calls.cluster_ready import cluster_information, require_ready
 
 TYPE_CHECKING = False
@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from usecases.doctor.patient import Patient
 
 ANSWER = 5.0  # seconds
-_REACH = "see that it runs and that this host reaches it; docs/troubleshooting.md goes by the text"
+_BY_TEXT = "docs/troubleshooting.md goes by the text"
+_REACH = f"see that it runs and that this host reaches it; {_BY_TEXT}"
+_MEND = f"mend the file or setting that the text names; {_BY_TEXT}"
+_ADMIT = f"give the plugins' account its rights, or the plugins new credentials; {_BY_TEXT}"
 _READY = (
     "`tortie init` makes a new datastore ready; in an old one, see who has set datastoreReady to false (an upgrade?)"
 )
@@ -36,7 +39,7 @@ def look_at_datastore(patient: Patient) -> Iterable[Diagnosis]:
     try:
         stored = cluster_information(patient.datastore, patient.clock.deadline(ANSWER))
     except (PortError, CniError) as refused:
-        yield error(DATASTORE, str(refused), getattr(refused, "details", "") or _REACH)
+        yield error(DATASTORE, str(refused), getattr(refused, "details", "") or _advice(refused))
         return
     patient.reached = True
     took = round((patient.clock.monotonic() - started) * 1000)
@@ -46,6 +49,14 @@ def look_at_datastore(patient: Patient) -> Iterable[Diagnosis]:
         yield error(DATASTORE, str(refused), _READY)
         return
     yield ok(DATASTORE, f"{_shown(patient.netconf)} answers in {took} ms and is ready")
+
+
+def _advice(refused: Exception) -> str:
+    if isinstance(refused, BadConfiguration):
+        return _MEND
+    if isinstance(refused.__cause__, Unauthorized):
+        return _ADMIT
+    return _REACH
 
 
 def _shown(netconf: NetConf | None) -> str:

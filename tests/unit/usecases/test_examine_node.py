@@ -217,6 +217,24 @@ def test_a_datastore_that_is_away_is_told_once(node):
     assert node.complaints() == [("datastore", ERROR)]
 
 
+@pytest.mark.parametrize(
+    ("failure", "advice"),
+    [
+        (Unavailable("connection refused"), "see that it runs and that this host reaches it"),
+        (BadConfiguration("kubeconfig /k: no such file"), "mend the file or setting that the text names"),
+        (Unauthorized("pods is forbidden"), "give the plugins' account its rights, or the plugins new credentials"),
+    ],
+)
+def test_what_is_advised_goes_by_why_the_datastore_gives_nothing(node, failure, advice):
+    def fail(_verb, _key):
+        raise failure
+
+    node.datastore.before = fail
+    (found,) = [one for one in node.examine() if one.check == "datastore"]
+    assert advice in found.advice
+    assert found.advice.endswith("docs/troubleshooting.md goes by the text")
+
+
 def test_a_kubeconfig_that_makes_no_sense_is_told(node):
     node.credentials = BadConfiguration("kubeconfig /k (3 bytes): it is not a map")
     assert node.complaints() == [("kubeconfig", ERROR)]
