@@ -52,8 +52,9 @@ void last_words(const char *why)
 
 static void die(int number)
 {
-    last_words(number == SIGABRT ? "the plugin gave up, most likely for want of memory"
-                                 : "the plugin crashed, most likely for want of memory");
+    last_words(number == SIGABRT  ? "the plugin gave up, most likely for want of memory"
+               : number == SIGBUS ? "the plugin cannot read its own file: cut off, or on a disk that fails; install it again"
+                                  : "the plugin crashed, most likely for want of memory");
 }
 
 void answered(void)

@@ -75,6 +75,18 @@ def test_errors_are_cni_json(given: str, call: Call, root: Path) -> None:
     assert tree(root) == before
 
 
+def test_a_file_that_has_been_cut_off_says_so(executable: Path, tmp_path: Path) -> None:
+    """As a full disk leaves it, and installers that do not look."""
+    whole = (executable / "calico").read_bytes()
+    short = tmp_path / "calico"
+    short.write_bytes(whole[: len(whole) * 3 // 4])
+    short.chmod(0o755)
+    ended = subprocess.run([short], env={"CNI_COMMAND": "VERSION"}, capture_output=True, text=True, check=False)
+    said = json.loads(ended.stdout)
+    assert (ended.returncode, said["code"]) == (1, 999)
+    assert said["msg"].startswith("the plugin cannot read its own file")
+
+
 def test_errors_of_the_system_are_worded_as_everywhere(host: Host) -> None:
     """Not in the words of the C library that is inside: messages are searched for."""
     container = host.container()
