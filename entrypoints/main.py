@@ -101,7 +101,9 @@ def _main() -> int:
         from entrypoints import bridge
 
         return bridge.main(choice.name, choice.arguments, os.environ)
-    say(f"Unknown binary name: {choice.name}\n")
+    from domain.cni.go_quote import printable
+
+    say(f"Unknown binary name: {printable(choice.name)}\n")
     return 2
 
 

@@ -57,7 +57,7 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], container: Con
     try:
         options = parsed(arguments)
     except SystemExit as ended:  # argparse has said what is wrong, or has shown the help that was asked for
-        return int(ended.code or 0)
+        return _helped(int(ended.code or 0))
     session = Session(container)
     try:
         _configure(container, options, environment)
@@ -73,6 +73,18 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], container: Con
     finally:
         session.close()
     return answer.code
+
+
+def _helped(code: int) -> int:
+    """What argparse has written has not left this process yet."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        return _unheard(_STOPPED_BY_PIPE)
+    except OSError as error:
+        return _unheard(_failed(f"cannot write the output: {error.strerror}"))
+    return code
 
 
 def _deliver(text: str) -> None:

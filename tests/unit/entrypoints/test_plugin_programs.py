@@ -141,6 +141,7 @@ ADD = {"CNI_COMMAND": "ADD", "CNI_CONTAINERID": "e", "CNI_NETNS": "/n", "CNI_IFN
         (["my-custom-cni", "-v"], 0, f"{VERSION}\n", ""),
         (["bridge"], 0, "", f"CNI bridge plugin {VERSION}\n{supported_text(SUPPORTED_BY_BRIDGE)}\n"),
         (["x/frob"], 2, "", "Unknown binary name: frob\n"),
+        (["x/\x1b[31mred\n"], 2, "", "Unknown binary name: \\x1b[31mred\\n\n"),
     ],
 )
 def test_the_name_decides(argv: list[str], code: int, out: str, said: str) -> None:

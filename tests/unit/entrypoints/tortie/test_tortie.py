@@ -495,10 +495,11 @@ class Raising(io.StringIO):
         (OSError(28, "No space left on device"), 1, "Error: cannot write the output: No space left on device\n"),
     ],
 )
-def test_output_that_cannot_be_delivered(tortie, capsys, monkeypatch, error, code, said):
+@pytest.mark.parametrize("words", [("version",), ("get", "--help")])
+def test_output_that_cannot_be_delivered(tortie, monkeypatch, error, code, said, words):
     out = Raising(error)
     monkeypatch.setattr(sys, "stdout", out)
-    assert tortie("version")[0::2] == (code, said)
+    assert tortie(*words)[0::2] == (code, said)
     if sys.stdout is not out:
         sys.stdout.close()
 
@@ -513,6 +514,8 @@ def test_closed_streams_are_no_crash(tortie, monkeypatch, capsys):
     assert (code, capsys.readouterr().err) == (1, "Error: cannot write the output: standard output is closed\n")
     monkeypatch.setattr(sys, "stderr", None)
     assert tortie("get", "node", "absent") == (1, "", "")
+    monkeypatch.setattr(sys, "stdout", None)
+    assert operator.run(["get"], {}, Container()) == 2
 
 
 def test_closing_a_datastore_that_was_never_opened_is_fine(tortie):
