@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 
 def install(places: Places, settings: InstallSettings, host: Installer) -> None:
-    """CannotInstall with what to change; then the host is as it was, but for the file that the text names."""
+    """CannotInstall with what to change; then the host is as it was. Only if a file cannot be replaced, since it is
+    immutable or a mount of its own, what comes before it is installed, which the text says.
+    """
     work = _Installation(places, settings, host)
     try:
         try:
@@ -88,9 +90,16 @@ class _Installation:
 
     def put_in_place(self) -> None:
         """Nobody else may do so at the same time: the first of two keeps what was there, and the second sees that."""
+        self._keep_what_is_there()
+        try:
+            self._replace()
+        except PortError as error:
+            done = "what comes before it has been installed, and `tortie uninstall` takes it back"
+            raise CannotInstall(f"{error}; see whether it is immutable, or a mount of its own; {done}") from error
+
+    def _replace(self) -> None:
         places, settings, host = self._places, self._settings, self._host
         net = self._folders[0]
-        self._keep_what_is_there()
         net.put_folder_in_place(TLS)
         for binaries in self._binaries:
             binaries.put_in_place(host)

@@ -234,6 +234,17 @@ class TestExecutables:
             world.install()
 
 
+def test_a_file_that_cannot_be_replaced_is_named_with_what_has_been_done_before(world: InstallWorld) -> None:
+    before = world.on_the_host()
+    refuse(world, "rename", CONF, "device or resource busy")
+    with pytest.raises(CannotInstall) as refused:
+        world.install()
+    assert str(refused.value).startswith(f"rename {CONF}: device or resource busy; see whether it is immutable")
+    assert "`tortie uninstall` takes it back" in str(refused.value)
+    world.uninstall()
+    assert world.on_the_host() == before
+
+
 class TestOneFolderUnderTwoNames:
     def test_it_is_installed_to_once(self, world: InstallWorld) -> None:
         world.files.put(SECOND, BIN, kind=LINK)
