@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Setting: TypeAlias = tuple[str, Place, str, str, str]
 
 ANY, ETCD, KUBERNETES, SQLITE = "", "etcdv3", "kubernetes", "sqlite"
+DATASTORES = (ETCD, KUBERNETES, SQLITE)
 TEXT, FILE, NUMBER, INLINE = "text", "file", "number", "inline"  # inline: a certificate or key itself
 LEADS, LEADING_FILE = "leads", "leading file"  # without it another datastore would be found, or none
 

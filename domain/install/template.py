@@ -8,6 +8,7 @@ Invariant: pure; what is rendered is returned only if it is a JSON object.
 
 from __future__ import annotations
 
+from domain.cni.datastores import DATASTORES
 from domain.install.errors import CannotInstall
 from domain.install.places import KUBECONFIG, TLS
 from domain.json_text import JsonError, dumps, kind_of, parse
@@ -92,7 +93,13 @@ class Template(Value):
         text = self.text
         for name in _ORDER:
             text = text.replace(f"__{name}__", values[name])
-        return Rendered(text, self._parsed(text))
+        rendered = Rendered(text, self._parsed(text))
+        for plugin in rendered.plugins():
+            kind = plugin.get("datastore_type", "")
+            if kind not in ("", *DATASTORES):
+                known = "kubernetes, etcdv3 or sqlite"
+                raise CannotInstall(f"DATASTORE_TYPE: no such datastore: {kind}; say {known} (in {self.origin})")
+        return rendered
 
     def _parsed(self, text: str) -> dict[str, Json]:
         try:
@@ -114,18 +121,19 @@ class Rendered(Value):
     text: str
     document: dict[str, Json]
 
+    def plugins(self) -> list[dict[str, Json]]:
+        """Each plugin of type `calico`."""
+        listed = self.document.get("plugins")
+        plugins: list[Json] = listed if isinstance(listed, list) else [self.document]
+        return [plugin for plugin in plugins if isinstance(plugin, dict) and plugin.get("type") == "calico"]
+
     def probes(self, place_of: Callable[[str], str]) -> tuple[str, ...]:
         """The configuration of each plugin of type `calico`, as a runtime would give it to the plugin.
 
         `place_of` says where we see a file that the host sees at the path that it gets.
         """
-        listed = self.document.get("plugins")
-        plugins: list[Json] = listed if isinstance(listed, list) else [self.document]
-        shared = {key: self.document[key] for key in ("name", "cniVersion") if key in self.document}
-        found = [
-            {**shared, **plugin} for plugin in plugins if isinstance(plugin, dict) and plugin.get("type") == "calico"
-        ]
-        return tuple([dumps(_seen_from_here(plugin, place_of)) for plugin in found])
+        shared: dict[str, Json] = {key: self.document[key] for key in ("name", "cniVersion") if key in self.document}
+        return tuple([dumps(_seen_from_here({**shared, **plugin}, place_of)) for plugin in self.plugins()])
 
 
 def _seen_from_here(value: Json, place_of: Callable[[str], str]) -> Json:

@@ -126,6 +126,20 @@ def test_inst_010_what_is_no_object_is_refused_with_its_origin(text: str, why: s
     assert str(refused.value) == f"CNI config is not valid JSON: {why}; it was made from CNI_NETWORK_CONFIG"
 
 
+@pytest.mark.parametrize("kind", ["", "etcdv3", "kubernetes", "sqlite"])
+def test_each_datastore_that_the_plugin_knows_is_installed(kind: str) -> None:
+    text = f'{{"plugins": [{{"type": "calico", "datastore_type": "{kind}"}}, {{"type": "x", "datastore_type": "y"}}]}}'
+    assert rendered(text) == text
+
+
+def test_a_datastore_that_no_call_could_use_is_refused_at_once() -> None:
+    with pytest.raises(CannotInstall) as refused:
+        rendered('{"plugins": [{"type": "calico", "datastore_type": "kubernets"}]}')
+    assert str(refused.value).startswith(
+        "DATASTORE_TYPE: no such datastore: kubernets; say kubernetes, etcdv3 or sqlite"
+    )
+
+
 def test_a_refusal_does_not_show_the_token() -> None:
     with pytest.raises(CannotInstall) as refused:
         rendered('{"a": "__SERVICEACCOUNT_TOKEN__"}', 'planted"token')
