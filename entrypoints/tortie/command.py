@@ -51,13 +51,17 @@ def _no_objection(_options: Namespace) -> str:
     return ""
 
 
-def folder(text: str) -> str:
-    """For an option: of a script's variable that is not set one would get this host's root, or wherever it runs."""
+def place(text: str) -> str:
+    """A path as an option, absolute. Of a script's variable that is not set one would get wherever it runs."""
     from argparse import ArgumentTypeError
+    from os.path import abspath
 
     if not text:
         raise ArgumentTypeError("it is empty; / is this host itself")
-    return text
+    try:
+        return abspath(text)
+    except OSError as error:
+        raise ArgumentTypeError(f"the working directory: {error.strerror}; give an absolute path") from None
 
 
 class Command(Value):

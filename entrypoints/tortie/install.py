@@ -9,7 +9,7 @@ from domain.install.places import Places, below
 from domain.value import Value
 from entrypoints.logs import CallLog
 from entrypoints.tortie.answer import Answer
-from entrypoints.tortie.command import Command, folder
+from entrypoints.tortie.command import Command, place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,46 +50,41 @@ class HostOptions(Value):
 
 def add_host_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--root", metavar="DIR", type=folder, default=_ROOT, help=f"where the host's file system is (default: {_ROOT})"
+        "--root", metavar="DIR", type=place, default=_ROOT, help=f"where the host's file system is (default: {_ROOT})"
     )
     parser.add_argument(
         "--bin-dir",
         metavar="DIR",
-        type=folder,
+        type=place,
         action="append",
         default=[],
         help="for executables; repeatable (default: opt/cni/bin and secondary-bin-dir below the root)",
     )
-    parser.add_argument("--net-dir", metavar="DIR", default="", help="for CNI configurations (default: etc/cni/net.d)")
+    parser.add_argument("--net-dir", metavar="DIR", type=place, help="for CNI configurations (default: etc/cni/net.d)")
 
 
 def host_options(options: Namespace) -> HostOptions:
-    from os.path import abspath
-
-    bin_dirs = tuple([abspath(folder) for folder in options.bin_dir])
-    return HostOptions(abspath(options.root), bin_dirs, abspath(options.net_dir) if options.net_dir else "")
+    return HostOptions(options.root, tuple(options.bin_dir), options.net_dir or "")
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     from argparse import RawDescriptionHelpFormatter
 
     add_host_arguments(parser)
-    parser.add_argument("--from", dest="source", metavar="FILE", default="", help="executable (default: this one)")
-    parser.add_argument("--plugins", metavar="DIR", default="", help="also install the executables in this folder")
+    parser.add_argument("--from", dest="source", metavar="FILE", type=place, help="executable (default: this one)")
+    parser.add_argument("--plugins", metavar="DIR", type=place, help="also install the executables in this folder")
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.epilog = _EXAMPLES
 
 
 def _run(options: Namespace, session: Session) -> Answer:
-    from os.path import abspath
-
     from entrypoints.install import run
     from entrypoints.wiring.calico import own_path
 
     host = host_options(options)
     places = host.places().replace(
-        programs=(abspath(options.source) if options.source else own_path(),),
-        staged=abspath(options.plugins) if options.plugins else "",
+        programs=(options.source or own_path(),),
+        staged=options.plugins or "",
     )
     environ = {"SLEEP": "false", "CNI_NET_DIR": host.host_net_dir(), **session.environment}
     return Answer("", run(places, environ, CallLog("cni-installer")))

@@ -10,7 +10,7 @@ from domain.moment import rfc3339
 from entrypoints.logs import CallLog
 from entrypoints.termination import Interrupted, raise_when_signalled, seen
 from entrypoints.tortie.answer import Answer
-from entrypoints.tortie.command import Command, folder
+from entrypoints.tortie.command import Command, place
 from usecases.install.refresh_token import keep_fresh
 
 TYPE_CHECKING = False
@@ -43,10 +43,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
     parser.add_argument("--once", action="store_true", help="renew it now, and end; exit code 1 if that fails")
     parser.add_argument(
-        "--root", metavar="DIR", type=folder, default=_ROOT, help=f"where the host's file system is (default: {_ROOT})"
+        "--root", metavar="DIR", type=place, default=_ROOT, help=f"where the host's file system is (default: {_ROOT})"
     )
     parser.add_argument(
-        "--net-dir", metavar="DIR", default="", help=f"for CNI configurations (default: {_NET_DIR} below the root)"
+        "--net-dir", metavar="DIR", type=place, help=f"for CNI configurations (default: {_NET_DIR} below the root)"
     )
     parser.add_argument(
         "--namespace", metavar="NAME", default="", help="of the plugins' account (default: the one of this pod)"
@@ -56,12 +56,10 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace, session: Session) -> Answer:
-    from os.path import abspath
-
     from entrypoints.wiring.token_refresher import renewal, token_refresher
 
     log = CallLog("cni-config-monitor")
-    net_dir = abspath(options.net_dir or f"{options.root.rstrip('/')}/{_NET_DIR}")
+    net_dir = options.net_dir or f"{options.root.rstrip('/')}/{_NET_DIR}"
     raise_when_signalled()
     try:
         chosen = renewal(session.environment, net_dir, log, namespace=options.namespace)

@@ -61,9 +61,13 @@ def test_by_hand_that_is_an_error(tmp_path, capfd):
     [
         ("install", "--root"),
         ("install", "--bin-dir"),
+        ("install", "--net-dir"),
+        ("install", "--from"),
+        ("install", "--plugins"),
         ("uninstall", "--root"),
         ("uninstall", "--bin-dir"),
         ("refresh-token", "--root"),
+        ("refresh-token", "--net-dir"),
     ],
 )
 def test_an_empty_folder_is_not_this_host(capfd, command, option):
@@ -72,3 +76,14 @@ def test_an_empty_folder_is_not_this_host(capfd, command, option):
     said = capfd.readouterr()
     assert said.out == ""
     assert f"error: argument {option}: it is empty" in said.err
+
+
+def test_a_working_directory_that_is_gone_is_named(tmp_path, capfd, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert operator.run(["uninstall", "--root", "node"], {}, Container()) == 2
+    assert "argument --root: the working directory: No such file or directory; give an absolute path" in (
+        capfd.readouterr().err
+    )
