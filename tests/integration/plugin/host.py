@@ -198,7 +198,13 @@ class Host:
         """What calls have left: devices, routes, records of endpoints and addresses, holders of the lock."""
         found = {
             "devices": self.devices(),
-            "routes": [route for family in (4, 6) for route in self.net.routes(family) if route.get("dev") != "lo"],
+            # The kernel adds the link-local one of a device in its own time.
+            "routes": [
+                route
+                for family in (4, 6)
+                for route in self.net.routes(family)
+                if route.get("dev") != "lo" and route["dst"] != "fe80::/64"
+            ],
             "endpoints": set(self.store.endpoints()) if self.store.exists() else set(),
             "handles": set(self.store.handles()) if self.store.exists() else set(),
             "allocated": self.store.allocated() if self.store.exists() else {},
