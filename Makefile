@@ -45,7 +45,7 @@ UT_TRANSPORTS_KDD := tests/integration/pods/test_pods_golden.py tests/integratio
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all runtimes cluster chaos tested dist image release demo test bench behaviours lock manifests proto clean
+.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all runtimes cluster chaos tested dist image release demo test bench site keys behaviours lock manifests proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -142,7 +142,7 @@ chaos: dist  ## the same cluster while everything goes wrong, by chance of a see
 	$(VENV)/bin/python $(RUNTIMES)/chaos.py --minutes $(MINUTES) --seed $(SEED) --bin $(EXECUTABLE)
 
 lint: bootstrap  ## formatting, lint, types, import rules
-	@export MYPYPATH=packaging; failed=; for check in "ruff format --check ." "ruff check ." "mypy" $(foreach folder,packaging packaging/bench packaging/executable packaging/release,"mypy $(wildcard $(folder)/*.py)") "lint-imports"; do \
+	@export MYPYPATH=packaging; failed=; for check in "ruff format --check ." "ruff check ." "mypy" $(foreach folder,packaging packaging/bench packaging/executable packaging/release packaging/site,"mypy $(wildcard $(folder)/*.py)") "lint-imports"; do \
 	  echo "$$check"; $(VENV)/bin/$$check || failed="$$failed, $$check"; \
 	done; [ -z "$$failed" ] || { echo "lint FAILED:$${failed#,}"; exit 1; }
 
@@ -156,7 +156,8 @@ dist: bootstrap  ## fill dist/linux-$ARCH with the self-contained executable (th
 # `make image` and `make release` do it for each of these machines.
 ARCHES ?= $(ARCH)
 PLUGINS ?=
-TAG ?= tortie:$(shell sed -n 's/^VERSION = "\(.*\)"/\1/p' entrypoints/version.py)
+VERSION = $(shell sed -n 's/^VERSION = "\(.*\)"/\1/p' entrypoints/version.py)
+TAG ?= tortie:$(VERSION)
 image: bootstrap  ## build the container image from the executable (ARCHES=arm64; TAG=registry.example/tortie:v1; PLUGINS=folder of others)
 	@$(foreach arch,$(ARCHES),$(MAKE) --no-print-directory dist ARCH=$(arch) && \
 	  $(VENV)/bin/python packaging/release/image_root.py $(if $(PLUGINS),--plugins "$(PLUGINS)") dist/linux-$(arch) build/image/linux-$(arch) && \
@@ -178,6 +179,15 @@ bench: build  ## time whole calls beside a floor, and PEER=folder of another imp
 	@packaging/bootstrap.sh kubernetes "make bench"
 	@packaging/bootstrap.sh compiler "make bench"
 	@$(VENV)/bin/python packaging/bench/bench.py --bin $(BIN) --executable $(EXECUTABLE) $(if $(PEER),--peer $(PEER)) $(if $(QUICK),--quick) $(if $(ROUNDS),--rounds $(ROUNDS))
+
+site: bootstrap  ## make build/site of the documents, to be read and searched without a network; a link that leads nowhere is an error
+	@PYTHON="$(PYTHON)" packaging/bootstrap.sh site
+	@$(VENV)/bin/python packaging/site/layout.py build/site-source
+	@TORTIE_VERSION=$(VERSION) build/site-tools/bin/sphinx-build -q -W --keep-going -j 2 -c packaging/site -d build/site-doctrees build/site-source build/site
+	@echo "build/site/index.html"
+
+keys: bootstrap  ## write what parsers know of keys and annotations into docs/configuration.md and docs/annotations.md
+	@PYTHONPATH=. $(VENV)/bin/python packaging/site/keys.py
 
 behaviours: bootstrap  ## say in docs/behaviours.md which test shows which behaviour
 	@$(VENV)/bin/python tests/house/behaviours.py

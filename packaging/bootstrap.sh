@@ -4,6 +4,7 @@
 #   bootstrap.sh venv          .venv from requirements.lock (again when the lock file or the interpreter changed)
 #   bootstrap.sh fuzz          Atheris into .venv, where there is one for this machine and Python; without it all goes on
 #   bootstrap.sh release       build/release-tools, an environment of its own with what writes bills of materials
+#   bootstrap.sh site          build/site-tools, likewise, with what makes the site of the documents
 #   bootstrap.sh tools NAME    what tests and demo on the real kernel use; NAME is who asks, for the message
 #   bootstrap.sh kubernetes NAME
 #                              the same, and the programs of a real Kubernetes API server, unless the tests are to use
@@ -78,12 +79,12 @@ add_fuzzer() {
     fi
 }
 
-# Apart from .venv: it shares packages with it, in versions of its own.
-add_release_tools() {
-    local lock=packaging/release/requirements.lock tools=build/release-tools wanted
+# Apart from .venv: they share packages with it, in versions of their own.
+add_apart() { # which lock in packaging, what it is for
+    local lock=packaging/$1/requirements.lock tools=build/$1-tools wanted
     wanted="$($VENV/bin/python -V) $(sha256sum <"$lock")"
     [ "$(cat $tools/.stamp 2>/dev/null)" = "$wanted" ] && return 0
-    say "Installing what writes bills of materials into $tools (once; pip keeps its downloads)"
+    say "Installing what $2 into $tools (once; pip keeps its downloads)"
     "$(find_python)" -m venv --clear $tools
     $tools/bin/python -m pip install --disable-pip-version-check --no-input -q --progress-bar off --require-hashes --only-binary=:all: -r "$lock" ||
         fail "could not install $lock"
@@ -135,7 +136,8 @@ find_runtimes() {
 case "${1:-}" in
 venv) make_venv ;;
 fuzz) add_fuzzer ;;
-release) add_release_tools ;;
+release) add_apart release "writes bills of materials" ;;
+site) add_apart site "makes the site" ;;
 tools) find_tools "${2:-this}" ;;
 kubernetes)
     find_tools "${2:-this}"
@@ -147,5 +149,5 @@ runtimes | cluster)
     find_runtimes
     ;;
 compiler) find_compiler "${2:-this}" ;;
-*) fail "usage: bootstrap.sh venv | fuzz | release | tools NAME | kubernetes NAME | runtimes NAME | cluster NAME | compiler NAME" ;;
+*) fail "usage: bootstrap.sh venv | fuzz | release | site | tools NAME | kubernetes NAME | runtimes NAME | cluster NAME | compiler NAME" ;;
 esac

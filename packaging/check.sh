@@ -40,7 +40,7 @@ if [ ${#failed[@]} = 0 ]; then
     [ ${#failed[@]} = 0 ] || SUBJECT=build # which says more than nothing does
     TORTIE_BIN=$("${MAKE:-make}" --no-print-directory -s tested)
     export TORTIE_BIN # as it is now, for all stages
-    for target in lint unit fuzz mutants integration ut-etcd ut-kdd ut-kubevirt ut-transports demo; do stage "$target"; done
+    for target in lint site unit fuzz mutants integration ut-etcd ut-kdd ut-kubevirt ut-transports demo; do stage "$target"; done
     QUICK=1 stage runtimes # which takes the executable in any case, and so does
     MINUTES=1 stage chaos
     if [ -n "${PEER:-}" ]; then

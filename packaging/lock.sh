@@ -1,7 +1,7 @@
 #!/bin/bash
 # Writes requirements.lock: every dependency of every extra, pinned with hashes, for all supported Pythons and machines.
 # The extra `fuzz` has a lock of its own, tests/fuzz/requirements.lock: only `make fuzz` installs it, and it is large. So
-# has `release`, packaging/release/requirements.lock: it is installed apart from all others.
+# have `release` and `site`, packaging/{release,site}/requirements.lock: they are installed apart from all others.
 # Pins that still satisfy pyproject.toml stay, unless UPGRADE=1.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -22,8 +22,9 @@ compile() { # file to write, extra...
 
 mapfile -t extras < <($tools/bin/python -c '
 import tomllib
-print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"], sep="\n")' | grep -vxE 'fuzz|release')
+print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"], sep="\n")' | grep -vxE 'fuzz|release|site')
 echo "== Resolving"
 compile requirements.lock "${extras[@]}"
 compile tests/fuzz/requirements.lock fuzz
 compile packaging/release/requirements.lock release
+compile packaging/site/requirements.lock site

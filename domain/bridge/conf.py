@@ -1,4 +1,4 @@
-"""The bridge plugin's configuration: every key with its type, default and error (docs/bridge.md lists them).
+"""The bridge plugin's configuration: every key with its type, default and error (docs/configuration.md lists them).
 
 The plugin answers to two names. As `bridge` it has the defaults of the CNI project's plugin of that name. As
 `my-custom-cni` it is a gateway and default gateway unless the configuration says something about that, names the
