@@ -133,9 +133,9 @@ runtimes: dist  ## containerd and podman run pods on the executable: every scena
 	TORTIE_BIN=$(abspath $(EXECUTABLE)) TORTIE_RUNTIMES_QUICK=$(QUICK) TORTIE_RUNTIMES_WRITE=$(WRITE) TORTIE_RUNTIMES_CONTAINERD=$(if $(CONTAINERD),$$(packaging/containerd.sh find)) \
 	  $(PYTEST) $(wildcard $(RUNTIMES)/test_runtime_*.py) -v $(if $(QUICK),-n 2 --dist loadfile) $(PYTEST_ARGS)
 
-cluster: dist  ## two nodes of a real Kubernetes networked by the shipped manifest (root; five minutes; PEER=folder: the original on one of them)
+cluster: dist  ## two nodes of a real Kubernetes networked by the shipped manifest (root; two minutes; PEER=folder: the original on one of them)
 	@packaging/bootstrap.sh cluster "make cluster"
-	TORTIE_BIN=$(abspath $(EXECUTABLE)) TORTIE_PEER=$(if $(PEER),$(abspath $(PEER))) $(PYTEST) $(RUNTIMES)/test_cluster.py -v -s $(PYTEST_ARGS)
+	TORTIE_BIN=$(abspath $(EXECUTABLE)) TORTIE_PEER=$(if $(PEER),$(abspath $(PEER))) TORTIE_RUNTIMES_WRITE=$(WRITE) $(PYTEST) $(RUNTIMES)/test_cluster.py -v -s $(PYTEST_ARGS)
 
 chaos: dist  ## the same cluster while everything goes wrong, by chance of a seed (root; MINUTES=30 SEED=7; two minutes more to heal and count)
 	@packaging/bootstrap.sh cluster "make chaos"

@@ -6,6 +6,7 @@
         proxy.stalled.set()                  nothing goes either way; connections stand
         proxy.cut()                          every connection is reset, answers that waited are lost
         proxy.refusing.set()                 new connections are reset at once
+        proxy.loses = lambda: chance() < 0.1 asked for each piece of an answer: it is lost, and the connection reset
 
 Invariant: no thread and no socket outlives the `with` block.
 """
@@ -18,6 +19,7 @@ import select
 import socket
 import struct
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Self
 
@@ -28,6 +30,7 @@ class TcpProxy:
     def __init__(self, target: int, *, host: str = "127.0.0.1", netns: str = "", port: int = 0) -> None:
         self._target = (host, target)
         self.replies_held, self.stalled, self.refusing = threading.Event(), threading.Event(), threading.Event()
+        self.loses: Callable[[], bool] = lambda: False
         self._ended = threading.Event()
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._threads: list[threading.Thread] = []
@@ -54,12 +57,7 @@ class TcpProxy:
         """Reset every connection that stands."""
         pairs, self._pairs = self._pairs, []
         for pair in pairs:
-            for one in pair:
-                with suppress(OSError):
-                    one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                with suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
-                one.close()
+            _reset(*pair)
 
     def _start(self, work: object, *arguments: object) -> None:
         thread = threading.Thread(target=work, args=arguments, daemon=True)  # type: ignore[arg-type]
@@ -98,7 +96,7 @@ class TcpProxy:
                 if not piece:
                     sink.shutdown(socket.SHUT_WR)
                     return
-                if replies and self._withheld():
+                if replies and (self._withheld() or self._lost(source, sink)):
                     return
                 sink.sendall(piece)
         except (OSError, ValueError):  # closed by `cut`
@@ -112,6 +110,12 @@ class TcpProxy:
             if self._ended.wait(_STEP):
                 return True
         return False
+
+    def _lost(self, *pair: socket.socket) -> bool:
+        lost = self.loses()
+        if lost:
+            _reset(*pair)
+        return lost
 
 
 class BlackHole:
@@ -146,6 +150,15 @@ class BlackHole:
     def __exit__(self, *_exc: object) -> None:
         for one in (*self._fillers, self._listener):
             one.close()
+
+
+def _reset(*pair: socket.socket) -> None:
+    for one in pair:
+        with suppress(OSError):
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        with suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
+        one.close()
 
 
 def _listen_in(netns: str, port: int, host: str = "127.0.0.1") -> socket.socket:

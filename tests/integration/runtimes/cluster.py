@@ -4,8 +4,7 @@
         cluster.add_node("node-a"); cluster.install()
         cluster.deploy("web", 30); cluster.await_pods("web", 30)
 
-API server, controller manager and scheduler are on the rack; a node is containerd and a kubelet. Routes between nodes
-are not the plugins' business: `Routes` plays the part of a node agent, by the blocks that nodes hold.
+API server, controller manager and scheduler are on the rack; a node is containerd and a kubelet (`kube_node`).
 
 Invariant: nothing on a node is prepared for the plugins but their image, and what any package of a kubelet brings:
 the CNI project's `loopback`, which containerd calls for each pod, and `portmap`.
@@ -14,143 +13,23 @@ the CNI project's `loopback`, which containerd calls for each pod, and `portmap`
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Self
 
 from integration.runtimes import box_image
-from integration.runtimes.containerd import BIN, Containerd
-from integration.runtimes.nodes import GATEWAY4, Node, Process, Rack, await_that
+from integration.runtimes.kube_node import KubeNode, Routes
+from integration.runtimes.leftovers import Found, leftovers
+from integration.runtimes.nodes import GATEWAY4, Rack, await_that
 from services.apiserver import ApiServer, Daemon, find_programs
-from services.kube_client import KubeClient, Object, Refused
+from services.kube_client import Object, Refused
 from services.manifests import applied, read
 
 MANIFEST = Path(__file__).resolve().parents[3] / "manifests" / "fresh.yaml"
 IMAGE = "docker.io/library/tortie:v0.1.0"
 POOLS = ("10.44.0.0/16", "fd44::/112")
 PODS = "/api/v1/namespaces/default/pods"
-_BLOCKS = "/apis/crd.projectcalico.org/v1/blockaffinities"
-_TIMED = """#!/bin/sh
-began=$(date +%s%N)
-/opt/cni/bin/timed/calico
-code=$?
-[ "$CNI_COMMAND" != ADD ] || echo $(($(date +%s%N) - began)) >>/run/timed
-exit $code
-"""
-_KUBELET: Object = {
-    "apiVersion": "kubelet.config.k8s.io/v1beta1",
-    "kind": "KubeletConfiguration",
-    "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
-    "authorization": {"mode": "AlwaysAllow"},
-    "readOnlyPort": 0,
-    "failCgroupV1": False,
-    "cgroupDriver": "cgroupfs",
-    "cgroupsPerQOS": False,
-    "enforceNodeAllocatable": [],
-    "oomScoreAdj": 0,
-    "failSwapOn": False,
-    "makeIPTablesUtilChains": False,
-    "localStorageCapacityIsolation": False,
-    "evictionHard": dict.fromkeys(
-        ("memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree"), "0%"
-    ),
-    "imageMinimumGCAge": "24h",
-    "nodeStatusUpdateFrequency": "2s",
-    "nodeLeaseDurationSeconds": 8,
-    "volumePluginDir": "/var/lib/kubelet/volumeplugins",
-    "resolvConf": "",
-    "registerWithTaints": [],
-}
-
-
-class KubeNode:
-    """A machine, its runtime and its kubelet."""
-
-    def __init__(self, cluster: KubeCluster, node: Node) -> None:
-        self.cluster, self.node, self.name = cluster, node, node.name
-        self.runtime = Containerd(node)
-        self.kubelet: Process
-
-    def start(self) -> None:
-        self.node.run("mkdir", "-p", BIN)
-        self.node.run("cp", "/usr/lib/cni/loopback", "/usr/lib/cni/portmap", BIN)
-        self.runtime.__enter__()
-        self.runtime.load(self.cluster.image)
-        self.launch()
-
-    def launch(self) -> None:
-        """The kubelet, on a runtime that runs."""
-        server, folder = self.cluster.server, self.node.folder
-        user = server.client_certificate(f"system:node:{self.name}", "system:nodes", inline=True)
-        config = server.kubeconfig(folder / "kubelet.kubeconfig", user=user)
-        settings = folder / "kubelet.json"
-        settings.write_text(json.dumps(_KUBELET | {"containerRuntimeEndpoint": f"unix://{self.runtime.socket}"}))
-        words = [self.cluster.programs["kubelet"], "--config", str(settings), "--kubeconfig", str(config)]
-        words += ["--hostname-override", self.name, "--node-ip", f"{self.node.address4},{self.node.address6}"]
-        self.kubelet = self.node.start(*words, "--root-dir", "/var/lib/kubelet", "--cert-dir", "/var/lib/kubelet/pki")
-
-    def lose(self) -> None:
-        self.node.halt()
-
-    def come_back(self) -> None:
-        self.node.boot()
-        self.cluster.routes.forget(self.node)
-        self.runtime.launch()
-        self.launch()
-
-    def execute(self, pod: Object, *words: str) -> tuple[int, str]:
-        """In a pod of this node."""
-        identity = pod["status"]["containerStatuses"][0]["containerID"].rpartition("/")[2]
-        return self.runtime.execute(identity, *words)
-
-    def pod_links(self) -> list[str]:
-        return [one["ifname"] for one in self.node.show("link") if one["ifname"].startswith("cali")]
-
-    @contextmanager
-    def timed(self) -> Iterator[list[float]]:
-        """How long each ADD of our plugin takes meanwhile, in seconds; there when it is left."""
-        took: list[float] = []
-        self.node.run("mkdir", "-p", f"{BIN}/timed")
-        self.node.run("mv", f"{BIN}/calico", f"{BIN}/timed/calico")
-        self.node.write(f"{BIN}/calico", _TIMED, 0o755)
-        yield took
-        self.node.run("mv", f"{BIN}/timed/calico", f"{BIN}/calico")
-        took += [int(line) / 1e9 for line in self.node.run("cat", "/run/timed").splitlines()]
-
-
-class Routes(threading.Thread):
-    """Tells each node, and the rack, where the blocks of the others are."""
-
-    def __init__(self, cluster: KubeCluster, client: KubeClient) -> None:
-        super().__init__(daemon=True)
-        self._cluster, self._client = cluster, client
-        self._ended = threading.Event()
-        self._known: dict[str, set[tuple[str, str]]] = {}
-
-    def forget(self, node: Node) -> None:
-        self._known.pop(node.name, None)
-
-    def run(self) -> None:
-        while not self._ended.wait(0.2):
-            with suppress(OSError, Refused, RuntimeError):
-                blocks = [one["spec"] for one in self._client.list(_BLOCKS)]
-                for here in list(self._cluster.nodes.values()):
-                    self._tell(here.node, [(one["cidr"], one["node"]) for one in blocks if one["node"] != here.name])
-
-    def _tell(self, here: Node, blocks: list[tuple[str, str]]) -> None:
-        known = self._known.setdefault(here.name, set())
-        for cidr, name in set(blocks) - known:
-            other = self._cluster.nodes.get(name)
-            if other is not None and here.is_up:
-                via = other.node.address6 if ":" in cidr else other.node.address4
-                here.run("ip", "route", "replace", cidr, "via", via)
-                known.add((cidr, name))
-
-    def end(self) -> None:
-        self._ended.set()
-        self.join(30)
 
 
 class KubeCluster:
@@ -308,14 +187,12 @@ class KubeCluster:
         node = next(iter(self.nodes.values()))
         admin = {"DATASTORE_TYPE": "kubernetes", "KUBECONFIG": str(self.rack.folder / "scheduler.kubeconfig")}
         checked = node.node.call(str(self.ours / "tortie"), "ipam", "check", **admin)
-        found = [] if checked.returncode == 0 else [f"ipam check: {checked.stdout}{checked.stderr}"]
         handles = self.client.list("/apis/crd.projectcalico.org/v1/ipamhandles")
-        found += [f"handle {one['metadata']['name']}" for one in handles]
-        for here in self.nodes.values():
-            found += [f"{here.name}: link {name}" for name in here.pod_links()]
-            kept = here.node.run("sh", "-c", "ls /var/lib/cni/results 2>/dev/null || true").split()
-            found += [f"{here.name}: result {name}" for name in kept]
-        return found
+        return leftovers(
+            (checked.returncode, f"{checked.stdout}{checked.stderr}"),
+            [one["metadata"]["name"] for one in handles],
+            {name: Found(here.pod_links(), here.results()) for name, here in self.nodes.items()},
+        )
 
     def await_nothing(self, seconds: float = 90) -> None:
         """Kubelets ask for DEL up to a minute after a pod is gone."""

@@ -54,6 +54,10 @@ def ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True, capture_output=True)
 
 
+def _mac(number: int) -> str:
+    return f"02:fd:31:ff:00:{number:02x}"
+
+
 class Rack:
     def __enter__(self) -> Self:
         if os.geteuid() != 0:
@@ -68,7 +72,8 @@ class Rack:
             raise OSError(ctypes.get_errno(), "no network namespace")
         self._undo.callback(_LIBC.setns, before, _NEWNET)
         ip("link", "set", "lo", "up")
-        ip("link", "add", "rack0", "type", "bridge")
+        # Of its own accord a bridge has the least of its ports' addresses, which changes as nodes come and go.
+        ip("link", "add", "rack0", "address", _mac(1), "type", "bridge")
         ip("addr", "add", f"{GATEWAY4}/24", "dev", "rack0")
         ip("addr", "add", f"{GATEWAY6}/64", "dev", "rack0", "nodad")
         ip("link", "set", "rack0", "up")
@@ -149,6 +154,7 @@ class Node:
     def __init__(self, folder: Path, name: str, number: int) -> None:
         self.folder, self.name = folder, name
         self.address4, self.address6 = f"172.31.255.{number}", f"fd31:ff::{number}"
+        self._mac = _mac(number)  # as a network card: others know it still after a restart
         self._group = f"tortie-{os.getpid()}-{name}"
         self._init: subprocess.Popen[str] | None = None
         self._started: list[Process] = []
@@ -164,7 +170,8 @@ class Node:
         if self._init.stdout.readline() != "ready\n":
             raise RuntimeError(f"{self.name} has not come up: {self._init.stderr.read()}")
         port = f"rack{next(_numbers)}p"
-        ip("link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", str(self.pid))
+        pair = ["type", "veth", "peer", "name", "eth0", "address", self._mac, "netns", str(self.pid)]
+        ip("link", "add", port, *pair)
         ip("link", "set", port, "master", "rack0", "up")
         for words in (
             ["addr", "add", f"{self.address4}/24", "dev", "eth0"],

@@ -5,10 +5,7 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +13,8 @@ import pytest
 from integration.runtimes.conftest import CONTAINERD, Place, need
 from integration.runtimes.containerd import Containerd
 from integration.runtimes.cri import CriRefused
+from integration.runtimes.document import compare
 from integration.runtimes.podman import Podman
-
-DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "runtimes.md"
 
 
 class Table:
@@ -68,18 +64,6 @@ def described(call: dict[str, Any]) -> str:
     if verb != "DEL":
         return f"{verb} {ifname}" if ifname not in {"", "eth0", "dummy"} else verb
     return f"{verb} without {' and '.join(lacks)}" if lacks else verb
-
-
-def compare(name: str, text: str) -> None:
-    """The document has this text between two comments of that name."""
-    found = DOCUMENT.read_text()
-    between = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- -->)", re.DOTALL)
-    if os.environ.get("TORTIE_RUNTIMES_WRITE"):
-        DOCUMENT.write_text(between.sub(lambda match: match[1] + text + match[2], found))
-        return
-    there = between.search(found)
-    assert there is not None
-    assert there[0].splitlines()[1:-1] == text.splitlines()
 
 
 @pytest.fixture
