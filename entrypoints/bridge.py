@@ -51,7 +51,7 @@ def main(
     if "v" in flags:
         return 0 if send(VERSION + "\n") else 1
     log = call_log(name, environ)
-    plugin = _plugin(log, own_name=name == OWN_NAME)
+    plugin = _plugin(log, own_name=name == OWN_NAME).replace(program=name)
     return run(plugin.replace(open_runtime=open_runtime) if open_runtime else plugin, environ, log)
 
 

@@ -62,6 +62,12 @@ def _open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Run
     return open_runtime(netconf, environ, log)
 
 
+def _datastore(netconf: NetConf, environ: Mapping[str, str]) -> str:
+    from entrypoints.wiring.calico import datastore_of
+
+    return datastore_of(netconf, environ)
+
+
 def _make_call(request: Request, args: CniArgs, netconf: NetConf, netconf_text: str, deadline: Deadline) -> Call:
     from usecases.calls.call import Call
 
@@ -100,6 +106,8 @@ PLUGIN = Plugin(
     make_call=_make_call,
     verbs={"ADD": _add, "DEL": _delete, "CHECK": _check},
     ignore_unknown_args=True,
+    program="calico",
+    datastore=_datastore,
 )
 
 

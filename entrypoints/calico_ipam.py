@@ -60,6 +60,12 @@ def _open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Run
     return open_runtime(netconf, environ, log)
 
 
+def _datastore(netconf: NetConf, environ: Mapping[str, str]) -> str:
+    from entrypoints.wiring.calico import datastore_of
+
+    return datastore_of(netconf, environ)
+
+
 def _make_call(request: Request, args: CniArgs, netconf: NetConf, netconf_text: str, deadline: Deadline) -> Call:
     from usecases.calls.call import Call
 
@@ -109,4 +115,6 @@ PLUGIN = Plugin(
     open_runtime=_open_runtime,
     make_call=_make_call,
     verbs={"ADD": _add, "DEL": _delete, "CHECK": _check},
+    program="calico-ipam",
+    datastore=_datastore,
 )

@@ -9,13 +9,17 @@ Invariant: stdout gets one answer, or one error and nothing else; stdin is never
 
 from __future__ import annotations
 
+from time import monotonic_ns
+
 from adapters.linux.spare_memory import give_back, set_aside
 from domain.cni.errors import (
     INTERNAL,
     INVALID_CONFIG,
+    SUCCESS,
     TRY_AGAIN_LATER,
     CniError,
     error_text,
+    outcome,
 )
 from domain.cni.request import check_command, check_config, config_version, read_request
 from domain.cni.versions import SUPPORTED, check_version, supported_text, version_text
@@ -53,6 +57,12 @@ _LONGEST = 86_400  # a day; the kernel's timers do not take any number
 _MOST_UNDO_ROUNDS = 100
 _OWN = ("domain", "ports", "usecases", "adapters", "entrypoints")
 _ENOMEM, _NO_FILES = 12, (23, 24)  # ENFILE, EMFILE
+NO_DATASTORE = "none"
+_UNDELIVERED = "undelivered"  # the outcome of a call whose answer nobody took
+
+
+def _no_datastore(_netconf: object, _environ: object) -> str:
+    return NO_DATASTORE
 
 
 class Plugin(Value, Generic[ConfT, CallT, PortsT]):
@@ -61,7 +71,8 @@ class Plugin(Value, Generic[ConfT, CallT, PortsT]):
     `about` goes before the version. `read_netconf` gets the verb beside the document: a DEL minds less than an ADD.
     `make_call` gets request, arguments, configuration, its text and the deadline. A verb answers with the text for
     stdout. `ignore_unknown_args` as in `domain.cni.request`. With `versioned_errors` an error names the version that
-    was asked for. `subject` is who is said to have panicked.
+    was asked for. `subject` is who is said to have panicked. Calls are counted for `program`, and for the `datastore`
+    that configuration and environment ask for.
     """
 
     about: str
@@ -74,6 +85,8 @@ class Plugin(Value, Generic[ConfT, CallT, PortsT]):
     supported: tuple[str, ...] = SUPPORTED
     versioned_errors: bool = False
     subject: str = "Calico CNI"
+    program: str = ""
+    datastore: Callable[[ConfT, Mapping[str, str]], str] = _no_datastore
 
 
 class Effects:
@@ -82,6 +95,9 @@ class Effects:
     def __init__(self) -> None:
         self._undo: Undo | None = None
         self.version = ""  # that the configuration asks for, once it has been read
+        self.outcome = ""
+        self.metrics_dir = ""
+        self.datastore = ""
 
     def begin(self, undo: Undo) -> Undo:
         self._undo = undo
@@ -103,16 +119,22 @@ class Effects:
 def run(plugin: Plugin[ConfT, CallT, PortsT], environ: Mapping[str, str], log: CallLog) -> int:
     """The exit code. Without CNI_COMMAND it only says what it is."""
     verb = environ.get("CNI_COMMAND", "")
+    began = monotonic_ns()
     if not verb:
         say(f"{plugin.about} {VERSION}\n{supported_text(plugin.supported)}\n")
         return 0
     try:
         raise_when_signalled()
-        return _serve(plugin, environ, log)
+        effects = Effects()
+        code = _serve(plugin, environ, log, effects)
+        if effects.metrics_dir:
+            _count(plugin, verb, log, effects, began)
     except Interrupted as signal:  # it came before `attempt` could take it, so nothing has been begun
         seen()
         send(error_text(_interrupted(signal, verb)))
         return 1
+    else:
+        return code
     finally:
         ignore()
 
@@ -121,10 +143,21 @@ def _interrupted(signal: Interrupted, verb: str) -> CniError:
     return CniError(TRY_AGAIN_LATER, f"interrupted by {signal} during {verb}")
 
 
-def _serve(plugin: Plugin[ConfT, CallT, PortsT], environ: Mapping[str, str], log: CallLog) -> int:
+def _count(plugin: Plugin[ConfT, CallT, PortsT], verb: str, log: CallLog, effects: Effects, began: int) -> None:
+    """The answer is out; whatever goes wrong here is a line in the log."""
+
+    def count() -> None:
+        from entrypoints.call_metrics import FinishedCall, count_call
+
+        labels = (plugin.program, verb, effects.outcome, effects.datastore)
+        count_call(effects.metrics_dir, FinishedCall(labels, (monotonic_ns() - began) // 1000), log)
+
+    attempt(count, f"the counting of {verb}", log, plugin.subject)
+
+
+def _serve(plugin: Plugin[ConfT, CallT, PortsT], environ: Mapping[str, str], log: CallLog, effects: Effects) -> int:
     """Have it done and answer, or answer with the error and take back what was done; the exit code."""
     verb = environ["CNI_COMMAND"]
-    effects = Effects()
     try:
         return _answer(plugin, environ, log, effects)
     except MemoryError:  # in answering
@@ -137,8 +170,10 @@ def _answer(plugin: Plugin[ConfT, CallT, PortsT], environ: Mapping[str, str], lo
     answer, error = attempt(lambda: _respond(plugin, environ, log, effects), verb, log, plugin.subject)
     if answer is not None and send(answer):
         effects.keep()
+        effects.outcome = SUCCESS
         return 0
     effects.take_back(verb, log)
+    effects.outcome = outcome(error.code) if error else _UNDELIVERED
     if error is None:
         log.error(f"Undone: the result of CNI {verb} could not be written.")
         return 1
@@ -161,6 +196,8 @@ def _respond(plugin: Plugin[ConfT, CallT, PortsT], environ: Mapping[str, str], l
 
     netconf = plugin.read_netconf(document, request.command)
     log.configure(netconf)
+    if netconf.metrics_dir:
+        effects.metrics_dir, effects.datastore = netconf.metrics_dir, plugin.datastore(netconf, environ)
     args = plugin.read_args(request)
     for warning in netconf.warnings + args.warnings:
         log.warning(warning)

@@ -269,6 +269,7 @@ _CONF: Fields = {
     "timeout_seconds": ("timeout_seconds", integer),
     "logLevel": ("log_level", text),
     "logFile": ("log_file_path", text),
+    "metrics_dir": ("metrics_dir", text),
     "bridge": ("bridge", text),
     "isGateway": ("is_gateway", flag),
     "isDefaultGateway": ("is_default_gateway", flag),

@@ -23,6 +23,18 @@ NOT_AVAILABLE = 50  # STATUS: an ADD could not succeed now
 PLUGIN_FAILURE = 100
 INTERNAL = 999
 
+SUCCESS = "success"
+_OUTCOMES = {0: SUCCESS, TRY_AGAIN_LATER: "try-again-later", NOT_AVAILABLE: "try-again-later", INTERNAL: "internal"}
+
+
+def outcome(code: int) -> str:
+    """The class of an answer, 0 for one without an error, by who has to act.
+
+    `success`; `try-again-later`: the runtime does; `bad-request`: the configuration or the environment is to be
+    changed; `refused`: the kernel or another plugin says no; `internal`: anything else.
+    """
+    return _OUTCOMES.get(code) or ("bad-request" if 0 < code < TRY_AGAIN_LATER else "refused")
+
 
 class CniError(Exception):
     """Printed as `{"code", "msg", "details"}`; details are left out when empty."""

@@ -17,7 +17,8 @@ class Delegate(Value):
 
 
 class PluginConf(Value):
-    """`prev_result` is the JSON text of `prevResult` ("" if absent); log limits are 0 for the defaults.
+    """`prev_result` is the JSON text of `prevResult` ("" if absent); log limits are 0 for the defaults. In
+    `metrics_dir` calls are counted, unless it is "".
 
     `warnings` are what reading the configuration has to tell an operator: what was taken otherwise than it is written,
     and what to write instead. The frame of the call logs them.
@@ -32,6 +33,7 @@ class PluginConf(Value):
     log_file_max_size: int = 0
     log_file_max_age: int = 0
     log_file_max_count: int = 0
+    metrics_dir: str = ""
     ipam: Delegate = Delegate()
     prev_result: str = ""
     warnings: tuple[str, ...] = ()

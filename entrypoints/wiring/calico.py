@@ -141,6 +141,12 @@ def datastore_kind(environment: Mapping[str, str]) -> str:
     return setting(environment, "DATASTORE_TYPE") or default
 
 
+def datastore_of(netconf: NetConf, environ: Mapping[str, str]) -> str:
+    """The kind that a call is about, for metrics: one that is known, or `unknown`."""
+    kind = datastore_kind(exported(netconf, environ))
+    return kind if kind in _OPENERS else "unknown"
+
+
 def _sqlite_datastore(opening: Opening) -> Datastore:
     """It is closed when the process ends, which folds the write-ahead log into the file."""
     import atexit

@@ -13,7 +13,13 @@ FIRST = "docs/index.md"  # leads to all of them, so no chapter has it
 DECISIONS = "docs/decisions/index.md"  # is made, and lists those of its folder
 CHAPTERS = {
     "Begin": ("README.md", "docs/first-pod.md", "docs/install.md", "docs/from-calico.md", "docs/upgrade.md"),
-    "Run it": ("docs/operating.md", "docs/troubleshooting.md", "docs/runtimes.md", "manifests/README.md"),
+    "Run it": (
+        "docs/operating.md",
+        "docs/metrics.md",
+        "docs/troubleshooting.md",
+        "docs/runtimes.md",
+        "manifests/README.md",
+    ),
     "Look it up": (
         "docs/configuration.md",
         "docs/annotations.md",
