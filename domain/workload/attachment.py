@@ -24,7 +24,9 @@ class Attachment(Value):
     are as IPAM gave them; `gateways` run parallel to them (None where IPAM gave none). `routes` are the destinations
     to be reached through the pod's gateway. `mtu` 0 leaves the kernel's default. `mac` None leaves the kernel's;
     otherwise it is the text of the hwAddr annotation. `device_type` is "", veth or netkit. With `replace_host_link`
-    a leftover host device of that name goes even if its peer lives in another namespace.
+    a leftover host device of that name goes even if its peer lives in another namespace. `nat_outgoing` and
+    `nat_exceptions` say whether what the container sends out gets the host's address, and on the way to where it does
+    not: on Linux that is Felix's business, on Windows the interface's.
     """
 
     netns: str
@@ -49,3 +51,5 @@ class Attachment(Value):
     orchestrator: str = ""
     pod: str = ""
     ports: tuple[Port, ...] = ()
+    nat_outgoing: bool = True
+    nat_exceptions: tuple[Cidr, ...] = ()

@@ -29,6 +29,8 @@ FAMILIES = {
     "UTIL": "of the plugin's helpers",
     "TYPE": "of the network configuration's types",
     "DP": "of the Linux dataplane",
+    "WIN": "of the policies of Windows endpoints",
+    "WFV": "of the plugins on a Windows node",
     "AZ": "of Azure's IPAM",
     "DISP": "of the choice of program",
     "NAME": "of names of endpoints",
