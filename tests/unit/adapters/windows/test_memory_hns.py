@@ -5,24 +5,14 @@ from __future__ import annotations
 import pytest
 
 from adapters.windows.memory_hns import MemoryHns
-from contracts.hns import HnsContract, HnsWorld
-
-
-class MemoryWorld(HnsWorld):
-    def __init__(self) -> None:
-        self.hns = MemoryHns()
-
-    def make_namespace(self) -> str:
-        return self.hns.make_namespace()
-
-    def run_container(self, name: str) -> None:
-        self.hns.run_container(name)
-
-    def fail(self, operation: str, hresult: int, record: str) -> None:
-        self.hns.fails(operation, hresult=hresult, record=record)
+from contracts.hns import HnsContract
 
 
 class TestMemoryHns(HnsContract):
     @pytest.fixture
-    def world(self):
-        return MemoryWorld()
+    def hns(self):
+        return MemoryHns("192.0.2.10")
+
+    @pytest.fixture
+    def run_container(self, hns):
+        return hns.run_container

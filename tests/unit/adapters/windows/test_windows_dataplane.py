@@ -7,8 +7,10 @@ import pytest
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
 from adapters.windows.dataplane import Host, WindowsDataplane
+from adapters.windows.documents import query
 from adapters.windows.memory_hns import MemoryHns
 from adapters.windows.memory_host import MemoryInterfaces, MemoryMutex
+from adapters.windows.objects import Objects
 from adapters.windows.seam import ENDPOINT, NETWORK
 from domain.cni.result import Dns
 from domain.ipam.address import Address, Cidr
@@ -49,11 +51,14 @@ class Machine:
 
     def endpoint(self, name="c1_calico"):
         """As the newer generation shows it."""
-        identity = next(one["ID"] for one in self.hns.endpoints.values() if one["Name"] == name)
-        return self.hns._shown(ENDPOINT, identity)
+        (identity,) = self.hns.enumerate(ENDPOINT, query(Name=name))
+        return self.hns.query(ENDPOINT, identity, query())
 
     def older(self, name):
-        return next((one for one in self.hns.endpoints.values() if one["Name"] == name), None)
+        return Objects(self.hns).older_endpoint(name)
+
+    def tamper(self, name, **members):
+        self.hns.endpoints[self.endpoint(name)["ID"]].update(members)
 
     def names(self):
         return sorted(one["Name"] for one in self.hns.endpoints.values())
@@ -74,7 +79,7 @@ def test_a_bridged_container_has_all_that_the_plan_says(machine):
     assert (network["Name"], network["Type"]) == (NETWORK_NAME, "L2Bridge")
     assert network["Subnets"] == [{"AddressPrefix": "10.254.112.64/26", "GatewayAddress": "10.254.112.65"}]
     host = machine.older(f"{NETWORK_NAME}_ep")
-    assert (host["IPAddress"], host["Attached"]) == ("10.254.112.66", "Host")
+    assert (host["IPAddress"], machine.hns.on_host) == ("10.254.112.66", [host["ID"]])
     assert machine.interfaces.forwarding == [Address.parse("10.11.128.13"), Address.parse("10.254.112.66")]
     endpoint = machine.endpoint()
     assert endpoint["HostComputeNamespace"] == machine.namespace
@@ -102,7 +107,7 @@ def test_an_overlaid_container(machine):
     (network,) = machine.hns.networks.values()
     assert (network["Name"], network["Type"]) == ("calico", "Overlay")
     assert network["Subnets"][0]["Policies"] == [{"Type": "VSID", "VSID": 4096}]
-    assert "HostRoute" in [one["Type"] for one in machine.hns._shown(NETWORK, network["ID"])["Policies"]]
+    assert "HostRoute" in [one["Type"] for one in machine.hns.query(NETWORK, network["ID"], query())["Policies"]]
     remote = machine.older("calico_ep")
     assert (remote["IPAddress"], remote["IsRemoteEndpoint"]) == ("10.254.112.66", True)
     assert remote["MacAddress"] == "00-15-5d-01-02-03"
@@ -164,14 +169,14 @@ def test_the_hosts_endpoint_is_put_right(machine, conf):
     del machine.hns.endpoints[host["ID"]]
     machine.connect(conf, "c2", OTHER, machine.hns.make_namespace())
     assert machine.older("calico_ep")["IPAddress"] == "10.254.112.66"
-    machine.older("calico_ep")["IPAddress"] = "10.254.112.99"
+    machine.tamper("calico_ep", IpConfigurations=[{"IpAddress": "10.254.112.99", "PrefixLength": 0}])
     machine.connect(conf, "c2", OTHER, machine.namespace)
     assert machine.older("calico_ep")["IPAddress"] == "10.254.112.66"
 
 
 def test_the_remote_endpoint_follows_the_hosts_address(machine):
     machine.connect(OVERLAY)
-    machine.older("calico_ep")["Policies"] = [{"Type": "PA", "PA": "1.2.3.4"}]
+    machine.tamper("calico_ep", Policies=[{"Type": "ProviderAddress", "Settings": {"ProviderAddress": "1.2.3.4"}}])
     machine.connect(OVERLAY, "c2", OTHER, machine.hns.make_namespace())
     assert machine.older("calico_ep")["Policies"] == [{"Type": "PA", "PA": "10.11.128.13"}]
 
