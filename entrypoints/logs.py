@@ -3,7 +3,10 @@
     2026-11-29 13:06:12.345 [INFO][4711] cni-plugin/add_workload.py 42: Assigned addresses ips="10.0.0.1/26"
 
 Local time, fields sorted by key, texts quoted as Go does, and what is not printable escaped everywhere, so that a
-record is one line whatever it holds. Until the configuration is known, INFO and above go to stderr.
+record is one line whatever it holds. The number is that of the process, which is one call. With `log_format: json` a
+record is an object instead (entrypoints/call_record.py), and each call leaves one.
+
+Until the configuration is known, INFO and above go to stderr, as text.
 
 Invariant: a call goes on as if all its lines had been written, whatever becomes of them.
 """
@@ -21,6 +24,7 @@ from ports.log import Log
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from domain.cni.plugin_conf import PluginConf
+    from domain.json_text import Json
     from entrypoints.log_file import LogFile
 
 _PATIENCE = 1.0  # seconds for whoever reads stderr
@@ -33,6 +37,8 @@ def _shown(value: object) -> str:
     """Texts quoted; errors and our own values as their text; Go's words for the rest."""
     if isinstance(value, str):
         return go_quoted(value)
+    if isinstance(value, list):
+        return printable(",".join([str(item) for item in value]))
     if value is None:
         return "<nil>"
     if isinstance(value, bool):
@@ -52,13 +58,27 @@ class CallLog(Log):
         self._least = _LEVELS.get(default, _INFO)
         self._always: dict[str, object] = {}
         self._file: LogFile | None = None
+        self._call = ""  # its id, if records are JSON
+        self._concerns: dict[str, Json] = {}
         self.patience = Patience(_PATIENCE)  # for all lines together
 
     def configure(self, netconf: PluginConf) -> None:
         """Level and file as the configuration wants them."""
         self._least = _LEVELS.get(netconf.log_level.lower() or self._default, _INFO)
-        if not netconf.log_file_path:
-            return
+        if netconf.log_format:
+            self._choose_format(netconf.log_format)
+        if netconf.log_file_path:
+            self._open_file(netconf)
+
+    def _choose_format(self, name: str) -> None:
+        from entrypoints.call_record import FORMATS, call_id
+
+        if name == "json":
+            self._call = call_id()
+        elif name not in FORMATS:
+            self.warning("No such log_format; it is text: write text or json", log_format=name)
+
+    def _open_file(self, netconf: PluginConf) -> None:
         from entrypoints.log_file import Limits, LogFile, why
 
         limits = Limits.of(netconf.log_file_max_size, netconf.log_file_max_age, netconf.log_file_max_count)
@@ -73,6 +93,23 @@ class CallLog(Log):
     def always(self, **fields: object) -> None:
         """Fields that every later record has."""
         self._always.update(fields)
+
+    def concerns(self, **subject: str) -> None:
+        """Whose call it is, for records that are JSON: `command`, `container`, `ifname`, `pod`."""
+        self._concerns.update(subject)
+
+    def succeeded(self, verb: str, answer: str, seconds: float) -> None:
+        """The call is over, and its answer out. As text only whoever debugs reads of it."""
+        level = _INFO if self._call else _DEBUG
+        if level < self._least:
+            return
+        try:
+            from entrypoints.call_record import said
+
+            fields: dict[str, object] = {"seconds": round(seconds, 3), **said(answer)}
+            self._record(level, f"CNI {verb} succeeded.", fields if self._call else {**self._concerns, **fields})
+        except MemoryError:
+            pass
 
     def debug(self, message: str, **fields: object) -> None:
         self._record(_DEBUG, message, fields)
@@ -90,7 +127,8 @@ class CallLog(Log):
         if level < self._least:
             return
         caller = sys._getframe(2)  # the line that logs, past debug() to error() above
-        line = self._line(level, f"{_file_name(caller.f_code.co_filename)} {caller.f_lineno}", message, fields)
+        file, number = caller.f_code.co_filename.rpartition("/")[2], caller.f_lineno
+        line = (self._object if self._call else self._line)(level, f"{file} {number}", message, fields)
         write(self._descriptor, line, self.patience)
         if self._file:
             self._file.write(line)
@@ -103,6 +141,12 @@ class CallLog(Log):
         tail = "".join([f" {key}={_shown(fields[key])}" for key in sorted(fields)])
         return (head + printable(message) + tail + "\n").encode("utf-8", "replace")
 
+    def _object(self, level: int, place: str, message: str, fields: dict[str, object]) -> bytes:
+        from entrypoints.call_record import json_line
 
-def _file_name(path: str) -> str:
-    return path.rpartition("/")[2]
+        now = time.time_ns() // 1_000_000
+        date = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now // 1000))
+        head: dict[str, Json] = {"time": f"{date}.{now % 1000:03d}Z", "level": _NAMES[level].lower()}
+        head |= {"call": self._call, "plugin": self._component, **self._concerns}
+        head |= {"source": place.replace(" ", ":"), "pid": os.getpid()}
+        return json_line(head, message, {**self._always, **fields})

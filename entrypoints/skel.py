@@ -92,8 +92,9 @@ class Plugin(Value, Generic[ConfT, CallT, PortsT]):
 class Effects:
     """What the call has done so far, once it has begun to do anything."""
 
-    def __init__(self) -> None:
+    def __init__(self, began: int) -> None:
         self._undo: Undo | None = None
+        self.began = began  # by the clock that is never set, in nanoseconds
         self.version = ""  # that the configuration asks for, once it has been read
         self.outcome = ""
         self.metrics_dir = ""
@@ -125,10 +126,10 @@ def run(plugin: Plugin[ConfT, CallT, PortsT], environ: Mapping[str, str], log: C
         return 0
     try:
         raise_when_signalled()
-        effects = Effects()
+        effects = Effects(began)
         code = _serve(plugin, environ, log, effects)
         if effects.metrics_dir:
-            _count(plugin, verb, log, effects, began)
+            _count(plugin, verb, log, effects)
     except Interrupted as signal:  # it came before `attempt` could take it, so nothing has been begun
         seen()
         send(error_text(_interrupted(signal, verb)))
@@ -143,14 +144,14 @@ def _interrupted(signal: Interrupted, verb: str) -> CniError:
     return CniError(TRY_AGAIN_LATER, f"interrupted by {signal} during {verb}")
 
 
-def _count(plugin: Plugin[ConfT, CallT, PortsT], verb: str, log: CallLog, effects: Effects, began: int) -> None:
+def _count(plugin: Plugin[ConfT, CallT, PortsT], verb: str, log: CallLog, effects: Effects) -> None:
     """The answer is out; whatever goes wrong here is a line in the log."""
 
     def count() -> None:
         from entrypoints.call_metrics import FinishedCall, count_call
 
         labels = (plugin.program, verb, effects.outcome, effects.datastore)
-        count_call(effects.metrics_dir, FinishedCall(labels, (monotonic_ns() - began) // 1000), log)
+        count_call(effects.metrics_dir, FinishedCall(labels, (monotonic_ns() - effects.began) // 1000), log)
 
     attempt(count, f"the counting of {verb}", log, plugin.subject)
 
@@ -171,6 +172,7 @@ def _answer(plugin: Plugin[ConfT, CallT, PortsT], environ: Mapping[str, str], lo
     if answer is not None and send(answer):
         effects.keep()
         effects.outcome = SUCCESS
+        log.succeeded(verb, answer, (monotonic_ns() - effects.began) / 1e9)
         return 0
     effects.take_back(verb, log)
     effects.outcome = outcome(error.code) if error else _UNDELIVERED
@@ -186,6 +188,7 @@ def _respond(plugin: Plugin[ConfT, CallT, PortsT], environ: Mapping[str, str], l
     request = read_request(environ, ignore_unknown_args=plugin.ignore_unknown_args)
     if request.command == "VERSION":
         return version_text(plugin.supported)
+    log.concerns(command=request.command, container=request.container_id, ifname=request.ifname)
     netconf_text, waited = read_stdin(BUDGET)
     document = check_config(netconf_text)
     check_command(request)
@@ -199,6 +202,8 @@ def _respond(plugin: Plugin[ConfT, CallT, PortsT], environ: Mapping[str, str], l
     if netconf.metrics_dir:
         effects.metrics_dir, effects.datastore = netconf.metrics_dir, plugin.datastore(netconf, environ)
     args = plugin.read_args(request)
+    if args.pod_name:
+        log.concerns(pod=f"{args.pod_namespace}/{args.pod_name}")
     for warning in netconf.warnings + args.warnings:
         log.warning(warning)
     runtime = plugin.open_runtime(netconf, environ, log)

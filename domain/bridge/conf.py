@@ -268,6 +268,7 @@ _CONF: Fields = {
     "prevResult": ("prev_result", _raw),
     "timeout_seconds": ("timeout_seconds", integer),
     "logLevel": ("log_level", text),
+    "logFormat": ("log_format", text),
     "logFile": ("log_file_path", text),
     "metrics_dir": ("metrics_dir", text),
     "bridge": ("bridge", text),

@@ -290,7 +290,7 @@ _NETCONF: Fields = {
     **_same(text, "datastore_type", "sqlite_path", "calico_api_group", "etcd_endpoints", "etcd_discovery_srv"),
     **_same(text, "etcd_authority", "etcd_scheme", "etcd_key_file", "etcd_cert_file", "etcd_ca_cert_file"),
     **_same(text, "endpoint_status_dir", "ipam_lock_file", "metrics_dir"),
-    **_same(text, "log_level", "log_file_path"),
+    **_same(text, "log_level", "log_format", "log_file_path"),
     **_same(integer, "qps", "burst", "mtu", "num_queues", "timeout_seconds", "policy_setup_timeout_seconds"),
     **_same(integer, "log_file_max_size", "log_file_max_age", "log_file_max_count"),
     **_same(integer, "windows_pod_deletion_timestamp_timeout"),

@@ -29,6 +29,7 @@ class PluginConf(Value):
     type: str = ""
     timeout_seconds: int = 0
     log_level: str = ""
+    log_format: str = ""
     log_file_path: str = ""
     log_file_max_size: int = 0
     log_file_max_age: int = 0

@@ -40,6 +40,8 @@ _SUBSTITUTED = {
     "ETCD_ENDPOINTS": "",
     "ETCD_DISCOVERY_SRV": "",
     "REQUIRE_MTU_FILE": "false",
+    "LOG_FORMAT": "text",
+    "METRICS_DIR": "",
 }
 
 

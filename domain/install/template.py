@@ -67,6 +67,8 @@ _ORDER = (
     "ETCD_ENDPOINTS",
     "ETCD_DISCOVERY_SRV",
     "REQUIRE_MTU_FILE",
+    "LOG_FORMAT",
+    "METRICS_DIR",
 )
 _TLS_PLACEHOLDERS = {"ETCD_CERT_FILE": "etcd-cert", "ETCD_CA_CERT_FILE": "etcd-ca", "ETCD_KEY_FILE": "etcd-key"}
 

@@ -109,6 +109,7 @@ def test_every_key_reaches_its_field() -> None:
         gcHostLocal=True,
         logLevel="debug",
         logFile="/var/log/x",
+        logFormat="json",
         metrics_dir="/var/lib/m",
     )
     assert conf.bridge == "br0"
@@ -119,7 +120,8 @@ def test_every_key_reaches_its_field() -> None:
     assert (conf.layer_3, conf.ipam.type, conf.filters_vlans) == (True, "host-local", True)
     assert conf.dns == Dns(("1.1.1.1",), "d", ("s",), ("o",))
     assert (conf.host_naming, conf.state_dir, conf.collect_host_local) == ("tutorial", "/run/x", True)
-    assert (conf.log_level, conf.log_file_path, conf.metrics_dir) == ("debug", "/var/log/x", "/var/lib/m")
+    assert (conf.log_level, conf.log_file_path, conf.log_format) == ("debug", "/var/log/x", "json")
+    assert conf.metrics_dir == "/var/lib/m"
 
 
 def test_a_trunk_that_is_there_makes_the_bridge_filter_even_if_it_is_empty() -> None:

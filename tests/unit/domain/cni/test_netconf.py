@@ -22,7 +22,7 @@ from domain.cni.netconf import (
 TEXT = ["type", "mode", "vxlan_mac_prefix", "nodename", "nodename_file", "hostname", "datastore_type", "sqlite_path"]
 TEXT += ["etcd_endpoints", "etcd_discovery_srv", "etcd_authority", "etcd_scheme", "etcd_key_file", "etcd_cert_file"]
 TEXT += ["etcd_ca_cert_file", "calico_api_group", "device_type", "endpoint_status_dir", "ipam_lock_file", "log_level"]
-TEXT += ["log_file_path", "metrics_dir", "name", "cniVersion"]
+TEXT += ["log_file_path", "log_format", "metrics_dir", "name", "cniVersion"]
 INTEGER = ["qps", "burst", "mtu", "num_queues", "policy_setup_timeout_seconds", "timeout_seconds"]
 INTEGER += ["log_file_max_size", "log_file_max_age", "log_file_max_count", "windows_pod_deletion_timestamp_timeout"]
 FLAG = ["nodename_file_optional", "require_mtu_file", "include_default_routes", "windows_use_single_network"]

@@ -26,6 +26,8 @@ def test_without_variables_everything_is_the_originals_default() -> None:
         "ETCD_ENDPOINTS": "",
         "ETCD_DISCOVERY_SRV": "",
         "REQUIRE_MTU_FILE": "false",
+        "LOG_FORMAT": "text",
+        "METRICS_DIR": "",
     }
     assert (settings.host_net_dir, settings.conf_name, settings.old_conf_name) == (
         "/etc/cni/net.d",

@@ -66,6 +66,8 @@ def test_every_placeholder_has_its_value() -> None:
         "ETCD_ENDPOINTS": "l",
         "ETCD_DISCOVERY_SRV": "m",
         "REQUIRE_MTU_FILE": "n",
+        "LOG_FORMAT": "o",
+        "METRICS_DIR": "p",
     }
     names = (
         *environ,
@@ -83,7 +85,7 @@ def test_every_placeholder_has_its_value() -> None:
         **environ,
     )
     assert parse(text) == {
-        "a": "a b c d e f g h i j k l m n /net/calico-kubeconfig secret"
+        "a": "a b c d e f g h i j k l m n o p /net/calico-kubeconfig secret"
         " /net/calico-tls/etcd-cert /net/calico-tls/etcd-ca /net/calico-tls/etcd-key"
     }
 
