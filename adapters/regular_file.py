@@ -15,7 +15,10 @@ from stat import S_ISDIR, S_ISREG
 LARGEST = 4 << 20
 """Bytes. A kubeconfig with a thousand clusters has room in it."""
 
-_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+if hasattr(os, "O_NONBLOCK"):
+    _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+else:  # on Windows, which has none of these; Python itself closes what it opens in programs that are started
+    _OPEN = os.O_RDONLY | getattr(os, "O_BINARY", 0)
 _PIECE = 1 << 18
 
 

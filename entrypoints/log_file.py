@@ -8,6 +8,9 @@ A file made here is readable by its owner and group alone: names of pods and add
 its mode, and hands it on when it is rotated, since an operator may have opened it to others. What has a second name (a
 hard link) is not written: it may be somebody else's file.
 
+On Windows modes say nothing, since files have access lists that they inherit, and a file that another process has open
+cannot be renamed: the file is rotated by a process that is alone with it, and grows until then.
+
 Invariant: `write` never raises, and never blocks on another process.
 """
 
@@ -25,7 +28,12 @@ if TYPE_CHECKING:
 
 _MEGABYTE = 1 << 20
 _DAY = 86_400
-_OPEN = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_UNIX = os.name != "nt"
+_OPEN = os.O_WRONLY | os.O_APPEND
+if _UNIX:
+    _OPEN |= os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+else:
+    _OPEN |= getattr(os, "O_BINARY", 0)
 _REASON = "-size"
 _NEW_MODE = 0o640
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -51,6 +59,7 @@ class Limits(Value):
 class LogFile:
     def __init__(self, path: str, limits: Limits) -> None:
         """OSError, ValueError or RecursionError when the file cannot be opened; its directory is made if need be."""
+        path = path if _UNIX else path.replace("\\", "/")
         self._path = path
         self._directory, _, name = path.rpartition("/")
         self._directory = self._directory or ("/" if path.startswith("/") else ".")
@@ -76,6 +85,13 @@ class LogFile:
             pass
 
     def _rotate(self, more: int) -> None:
+        if not _UNIX:
+            os.close(self._descriptor)
+            try:
+                self._rotate_locked(more)
+            finally:
+                self._descriptor = _open(self._path, self._mode)
+            return
         import fcntl  # only now: most processes never rotate
 
         lock = os.open(self._directory, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
@@ -96,9 +112,10 @@ class LogFile:
             size = 0
         if size and size + more > self._limits.size:
             os.rename(self._path, self._free_name())
-        fresh = _open(self._path, self._mode)
-        os.close(self._descriptor)
-        self._descriptor = fresh
+        if _UNIX:
+            fresh = _open(self._path, self._mode)
+            os.close(self._descriptor)
+            self._descriptor = fresh
         self._prune()
 
     def _dated(self, milliseconds: int) -> str:
@@ -166,7 +183,8 @@ def _open(path: str, mode: int) -> int:
             descriptor = os.open(path, _OPEN | os.O_CREAT | os.O_EXCL, mode)
         except FileExistsError:
             continue
-        os.fchmod(descriptor, mode)
+        if _UNIX:
+            os.fchmod(descriptor, mode)
         return descriptor
     raise OSError("it comes and goes")
 
@@ -180,7 +198,7 @@ def _unlinked(descriptor: int) -> int:
 
 
 def _risk(status: os.stat_result) -> str:
-    if not stat.S_ISREG(status.st_mode):
+    if not stat.S_ISREG(status.st_mode) or not _UNIX:
         return ""
     if status.st_uid not in (0, os.geteuid()):
         return f"it belongs to user {status.st_uid}"

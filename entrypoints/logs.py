@@ -127,7 +127,7 @@ class CallLog(Log):
         if level < self._least:
             return
         caller = sys._getframe(2)  # the line that logs, past debug() to error() above
-        file, number = caller.f_code.co_filename.rpartition("/")[2], caller.f_lineno
+        file, number = caller.f_code.co_filename.rpartition(os.sep)[2], caller.f_lineno
         line = (self._object if self._call else self._line)(level, f"{file} {number}", message, fields)
         write(self._descriptor, line, self.patience)
         if self._file:

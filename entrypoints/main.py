@@ -29,7 +29,6 @@ UNKNOWN = "unknown"
 _SUB_COMMANDS = ("component", "ctl", "health", "version", "help")  # even when CNI_COMMAND is set
 _PROGRAMS = {
     "calico-ipam": IPAM,
-    "calico-ipam.exe": IPAM,
     "calicoctl": COMMANDS,
     "uds": COMMANDS,
     "tortie": OPERATOR,
@@ -54,9 +53,10 @@ def choose(argv: Sequence[str], cni_command: str) -> Choice:
     path = argv[0] if argv else ""
     name = path.replace("\\", "/").rpartition("/")[2]
     arguments = tuple(argv[1:])
-    if name in ("calico", "calico.exe"):
+    program = name.lower().removesuffix(".exe") if name.lower().endswith(".exe") else name
+    if program == "calico":
         return Choice(_calico(arguments, cni_command), name, arguments)
-    return Choice(_PROGRAMS.get(name, UNKNOWN), name, (*_INSERTED.get(name, ()), *arguments))
+    return Choice(_PROGRAMS.get(program, UNKNOWN), name, (*_INSERTED.get(program, ()), *arguments))
 
 
 def _calico(arguments: tuple[str, ...], cni_command: str) -> str:

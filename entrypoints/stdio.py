@@ -11,7 +11,11 @@ from __future__ import annotations
 
 import os
 import time
-from select import POLLIN, POLLOUT, poll
+
+try:
+    from select import POLLIN, POLLOUT, poll
+except ImportError:  # on Windows, where `select` knows sockets alone
+    from adapters.windows.pipes import POLLIN, POLLOUT, poll  # type: ignore[assignment]  # what it stands for
 
 from domain.cni.errors import DECODING_FAILURE, IO_FAILURE, TRY_AGAIN_LATER, CniError
 

@@ -125,6 +125,8 @@ def risk_of(path: str) -> str:
         found = os.lstat(path)
     except OSError:
         return ""
+    if not hasattr(os, "geteuid"):
+        return ""  # on Windows the mode says nothing; who may do what is inherited from the folder
     if found.st_uid not in (0, os.geteuid()):
         return f"it belongs to user {found.st_uid}; chown it"
     if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
@@ -145,15 +147,18 @@ def _make_folder(folder: str) -> None:
 
 
 def _make_file(path: str) -> None:
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
         descriptor = os.open(path, flags, 0o600)
     except FileExistsError:
         return  # another process was quicker
     try:
-        os.fchmod(descriptor, 0o600)
+        if hasattr(os, "fchmod"):  # not on Windows before Python 3.13
+            os.fchmod(descriptor, 0o600)
     finally:
         os.close(descriptor)
+    if not hasattr(os, "O_DIRECTORY"):
+        return  # Windows opens no folders
     folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(folder)  # the name survives power loss as the contents will

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import _socket
 from errno import EAGAIN, EINPROGRESS, EINTR
-from os import close, pipe, strerror
+from os import close, name, pipe, strerror
 from time import monotonic
 
 from adapters.wire.faults import Fault
@@ -29,7 +29,17 @@ if TYPE_CHECKING:
 
 HEAD_START = 0.25  # seconds that an address has before the next one is tried as well
 _FULL_QUEUE_PAUSE = 0.02  # seconds until a Unix socket whose queue was full is tried again
+_NAME_PAUSE = 0.005  # seconds between two looks at what the resolver has, where a pipe cannot be waited for
 _PIECE = 65536
+
+_WOULD_BLOCK = 10035  # WSAEWOULDBLOCK: how Windows says EINPROGRESS
+_WINSOCK = {  # its other numbers, of which `strerror` knows nothing
+    10051: "network is unreachable",
+    10054: "connection reset by peer",
+    10060: "connection timed out",
+    10061: "connection refused",
+    10065: "no route to host",
+}
 
 
 class Socket(_socket.socket):
@@ -125,7 +135,7 @@ def _look_up_aside(host: str, port: int) -> Work[list[Address]]:
         except RuntimeError:  # as many threads as there may be
             look_up(done)
         while not (found or reasons):
-            yield ((asking, READABLE),), FOREVER
+            yield (((asking, READABLE),), FOREVER) if name != "nt" else ((), monotonic() + _NAME_PAUSE)
     finally:
         close(asking)
     if not found:
@@ -135,8 +145,8 @@ def _look_up_aside(host: str, port: int) -> Work[list[Address]]:
 
 def _resolve(host: str, port: int, flags: int) -> list[Address]:
     # A text would be encoded by a codec that loads twice as much as all of this. Octets end at a NUL.
-    name = host.encode("ascii") if host.isascii() and "\0" not in host else host
-    answers = _socket.getaddrinfo(name, port, type=_socket.SOCK_STREAM, flags=flags)
+    asked = host.encode("ascii") if host.isascii() and "\0" not in host else host
+    answers = _socket.getaddrinfo(asked, port, type=_socket.SOCK_STREAM, flags=flags)
     return [(family, address) for family, _, _, _, address in answers]
 
 
@@ -165,7 +175,7 @@ def _begin(connection: Socket, target: Any) -> int:
         failed = connection.connect_ex(target)
     except OSError as error:  # a Unix path that is too long
         raise Fault(f"dial {target}: {error}") from error
-    return 0 if failed in (EINPROGRESS, EINTR) else failed
+    return 0 if failed in (EINPROGRESS, EINTR, _WOULD_BLOCK) else failed
 
 
 def _refused(address: Address, number: int) -> Fault:
@@ -179,5 +189,5 @@ def _reason(error: OSError) -> str:
 
 
 def _text(number: int) -> str:
-    text = strerror(number)
+    text = _WINSOCK.get(number) or strerror(number)
     return text[:1].lower() + text[1:]

@@ -14,8 +14,12 @@ Invariant: work that is given up is closed, so what it holds in `finally` is let
 
 from __future__ import annotations
 
-from select import POLLIN, POLLOUT, poll
 from time import monotonic
+
+try:
+    from select import POLLIN, POLLOUT, poll
+except ImportError:  # on Windows
+    from adapters.wire.selecting import POLLIN, POLLOUT, poll  # type: ignore[assignment]  # what it stands for
 
 from adapters.wire.faults import AllFailed, Fault, TimedOut
 

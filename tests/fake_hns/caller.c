@@ -28,6 +28,7 @@ const char *state_file(void) {
 }
 
 void journal(const char *what, ...) {
+    if (getenv("TORTIE_FAKE_HNS") == NULL) return; /* whoever names no state wants no journal beside it */
     FILE *file = fopen(joined(state_file(), ".journal", NULL), "ab");
     if (file == NULL) return;
     va_list arguments;
