@@ -1,14 +1,21 @@
-"""The kinds of v3 resources that operators see, with every name by which calicoctl knows them.
+"""The kinds of records that operators see, with every name by which calicoctl or kubectl knows them.
 
 Invariant: a name belongs to one kind.
 """
 
 from __future__ import annotations
 
+from domain.ipam.block import HOST, VIRTUAL, Owner
 from domain.value import Value
 from ports.datastore import (
+    Affinities,
+    AffinityKey,
+    BlockKey,
+    Blocks,
     ClusterInformationKey,
     ClusterInformations,
+    HandleKey,
+    Handles,
     IPAMConfigurationKey,
     IPAMConfigurations,
     IPPoolKey,
@@ -39,6 +46,8 @@ class Kind(Value):
     key_type: Any
     listing_type: Any
     namespaced: bool = False
+    inner: bool = False
+    """IPAM's own, which allocation writes: people read them, and nobody names them by key."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,10 +58,12 @@ class Kind(Value):
         key: Key[Any] = self.key_type(namespace, name) if self.namespaced else self.key_type(name)
         return key
 
-    def listing(self, namespace: str = "") -> Listing[Any]:
+    def listings(self, namespace: str = "") -> tuple[Listing[Any], ...]:
         """All of them; of a namespaced kind those of one namespace, or all with ""."""
+        if self.key_type is AffinityKey:
+            return Affinities(Owner(HOST, "")), Affinities(Owner(VIRTUAL, ""))
         listing: Listing[Any] = self.listing_type(namespace) if self.namespaced else self.listing_type()
-        return listing
+        return (listing,)
 
 
 KINDS = (
@@ -84,16 +95,22 @@ KINDS = (
     ),
 )
 
+INNER_KINDS = (
+    Kind("IPAMBlock", "ipamblocks", ("block", "blocks"), BlockKey, Blocks, inner=True),
+    Kind("IPAMHandle", "ipamhandles", ("handle", "handles"), HandleKey, Handles, inner=True),
+    Kind("BlockAffinity", "blockaffinities", ("affinity", "affinities"), AffinityKey, Affinities, inner=True),
+)
+
 
 def kind_named(text: str) -> Kind | None:
-    """The kind by any of its names, case not counting; None for none of ours."""
-    wanted = text.lower()
-    return next((kind for kind in KINDS if wanted in kind.names), None)
+    """The kind by any of its names, case not counting; None for none of ours. kubectl adds the API group to a name."""
+    wanted = text.lower().removesuffix(".crd.projectcalico.org").removesuffix(".projectcalico.org")
+    return next((kind for kind in (*KINDS, *INNER_KINDS) if wanted in kind.names), None)
 
 
 def kind_of(key: Key[Any]) -> Kind:
-    """LookupError for a key of a record that is no v3 resource."""
-    for kind in KINDS:
+    """LookupError for a key of a record that operators do not see as such."""
+    for kind in (*KINDS, *INNER_KINDS):
         if type(key) is kind.key_type:
             return kind
-    raise LookupError(f"{key} is no v3 resource")
+    raise LookupError(f"{key} is of no kind that operators know")

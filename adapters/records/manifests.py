@@ -9,7 +9,9 @@ Invariant: `from_manifest(to_manifest(stored)) == (stored.key, stored.record)` f
 from __future__ import annotations
 
 from adapters.records.codec import decode, encode, key_text
-from adapters.records.kinds import KINDS, kind_named
+from adapters.records.custom_names import V1, object_name
+from adapters.records.custom_resources import encode_object
+from adapters.records.kinds import KINDS, kind_named, kind_of
 from adapters.records.members import expect
 from adapters.records.resources import API_VERSION
 from domain.ipam.address import Cidr
@@ -26,7 +28,7 @@ from ports.datastore import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from adapters.records.kinds import Kind
@@ -67,7 +69,14 @@ class BadManifest(ValueError):
 
 
 def to_manifest(stored: Stored[Any]) -> dict[str, Json]:
-    """What `calicoctl get -o json` prints: the stored object with its resourceVersion."""
+    """What `calicoctl get -o json` prints: the stored object with its resourceVersion.
+
+    IPAM's own records are shown as kubectl shows their custom resources, whatever the datastore.
+    """
+    if kind_of(stored.key).inner:
+        inner = parse(encode_object(stored.key, stored.record, V1, stored.revision))
+        assert isinstance(inner, dict)  # noqa: S101 - every custom resource is an object
+        return inner
     manifest = parse(encode(stored.key, stored.record))
     assert isinstance(manifest, dict)  # noqa: S101 - every v3 resource is an object
     metadata: dict[str, Json] = {}
@@ -80,10 +89,28 @@ def to_manifest(stored: Stored[Any]) -> dict[str, Json]:
     return manifest
 
 
-def to_list(kind: Kind, found: Iterable[Stored[Any]]) -> dict[str, Json]:
-    """What `calicoctl get <plural>` prints for several."""
+def to_list(kinds: Sequence[Kind], found: Iterable[Stored[Any]]) -> dict[str, Json]:
+    """What `calicoctl get <plural>` prints for several; of several kinds kubectl's `List`."""
     items: list[Json] = [to_manifest(stored) for stored in found]
-    return {"kind": f"{kind.name}List", "apiVersion": API_VERSION, "metadata": {}, "items": items}
+    if len(kinds) != 1:
+        return {"kind": "List", "apiVersion": "v1", "metadata": {}, "items": items}
+    group = V1 if kinds[0].inner else API_VERSION
+    return {"kind": f"{kinds[0].name}List", "apiVersion": group, "metadata": {}, "items": items}
+
+
+def name_of(key: Key[Any]) -> str:
+    """What a record is called within its kind and namespace."""
+    if kind_of(key).inner:
+        return object_name(key)
+    name: str = key.name  # type: ignore[attr-defined]  # every key of a v3 resource has one
+    return name
+
+
+def exported(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what belongs to one cluster only."""
+    own = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")
+    metadata = {name: value for name, value in manifest["metadata"].items() if name not in own}
+    return {**manifest, "metadata": metadata}
 
 
 def expand(document: Any) -> list[Any]:
@@ -113,8 +140,10 @@ def from_manifest(manifest: Any) -> tuple[Key[Any], Any]:
         record = decode(key, dumps(document))
         _check_known(key, record)
         return key, _completed(key, record, document)
-    except ValueError as fault:
-        raise BadManifest(f"{key}: {getattr(fault, 'fault', fault)}") from fault
+    except ValueError as error:
+        fault = str(getattr(error, "fault", error))
+        quotes = "; write it in quotes" if fault.endswith(("a string, not a number", "a string, not a boolean")) else ""
+        raise BadManifest(f"{key}: {fault}{quotes}") from error
 
 
 def _json(value: Any, path: str) -> Json:
@@ -136,11 +165,18 @@ def _json(value: Any, path: str) -> Json:
 
 def _kind(document: dict[str, Json]) -> Kind:
     version, name = document.get("apiVersion"), document.get("kind")
-    if version != API_VERSION:
-        raise BadManifest(f"apiVersion must be {API_VERSION}, not {version!r}")
+    for member, given in (("apiVersion", version), ("kind", name)):
+        if given is None:
+            raise BadManifest(f"{member} is missing; write apiVersion: {API_VERSION} and a kind")
     kind = kind_named(name) if isinstance(name, str) else None
+    if kind is not None and kind.inner:
+        raise BadManifest(f"kind {kind.name} is IPAM's own, which `tortie ipam` repairs; it is not written by hand")
+    if version != API_VERSION:
+        hint = "; `tortie convert` takes what kubectl shows of it" if version == V1 else ""
+        raise BadManifest(f"apiVersion must be {API_VERSION}, not {version!r}{hint}")
     if kind is None or kind.name != name:
-        raise BadManifest(f"kind {name!r} is not one of {', '.join(one.name for one in KINDS)}")
+        known = ", ".join(one.name for one in KINDS)
+        raise BadManifest(f"kind {name!r} is not one of {known}; for others take calicoctl or kubectl")
     return kind
 
 

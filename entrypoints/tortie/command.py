@@ -65,7 +65,8 @@ def place(text: str) -> str:
 
 
 class Command(Value):
-    """`objection` says what is wrong with options that do not go together, "" if nothing is.
+    """`objection` says what is wrong with options that do not go together, "" if nothing is. `examples` are lines that
+    the help and the manual show: a command, and after some blanks what it is for; `more` is a text below them.
 
     With `uses_datastore` it is settled before `run` which datastore is meant; an embedded one may be
     made where `makes_datastore` says so.
@@ -78,3 +79,5 @@ class Command(Value):
     objection: Callable[[Namespace], str] = _no_objection
     uses_datastore: bool = True
     makes_datastore: Callable[[Namespace], bool] = _makes_none
+    examples: str = ""
+    more: str = ""

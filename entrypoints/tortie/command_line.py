@@ -6,9 +6,23 @@ Invariant: what is said here about a command is what it does; a combination that
 from __future__ import annotations
 
 import argparse
+import sys
 
 from domain.cni.go_quote import printable
-from entrypoints.tortie import delete, doctor, get, init, install, refresh_token, store, uninstall, version
+from domain.value import Value
+from entrypoints.tortie import (
+    convert,
+    delete,
+    doctor,
+    get,
+    init,
+    install,
+    patch,
+    refresh_token,
+    store,
+    uninstall,
+    version,
+)
 from entrypoints.tortie.client_config import DEFAULT_PATH
 from entrypoints.tortie.ipam import check, configure, gc, release, show, upgrade
 from entrypoints.version import VERSION
@@ -22,52 +36,112 @@ if TYPE_CHECKING:
 
     from entrypoints.tortie.command import Command
 
-_RESOURCES = (init.COMMAND, get.COMMAND, store.CREATE, store.APPLY, delete.COMMAND)
-_HOST = (doctor.COMMAND, install.COMMAND, uninstall.COMMAND, refresh_token.COMMAND)
-_IPAM = (show.COMMAND, check.COMMAND, gc.COMMAND, release.COMMAND, configure.COMMAND, upgrade.COMMAND)
+
+class Group(Value):
+    """Commands that stand behind one word."""
+
+    name: str
+    summary: str
+    commands: tuple[Command, ...]
+
+
+COMMANDS: tuple[Command | Group, ...] = (
+    init.COMMAND,
+    get.COMMAND,
+    store.CREATE,
+    store.APPLY,
+    store.REPLACE,
+    patch.PATCH,
+    patch.LABEL,
+    delete.COMMAND,
+    convert.COMMAND,
+    Group(
+        "ipam",
+        "Show, check and repair IP address management.",
+        (show.COMMAND, check.COMMAND, gc.COMMAND, release.COMMAND, configure.COMMAND, upgrade.COMMAND),
+    ),
+    doctor.COMMAND,
+    install.COMMAND,
+    uninstall.COMMAND,
+    refresh_token.COMMAND,
+    version.COMMAND,
+)
+# kubectl's spellings; here a check asks the server for what is there, and writes nothing on either side.
+_DRY_RUNS = {"--dry-run=client": "--dry-run", "--dry-run=server": "--dry-run"}
+_LEFT_OUT = {"help": "Show the help of a command."}
 
 
 def parsed(arguments: Sequence[str]) -> Namespace:
-    """`command` is the Command that is meant, `parser` its own; `datastore_path` and `config` are "" if not given.
+    """`command` is the Command that is meant, `parser` its own; the shared options are "" if not given.
 
-    SystemExit 2, with usage and reason on stderr, for a command line that is not understood.
+    SystemExit 2, with the reason on stderr, for a command line that is not understood.
     """
-    parser = _parser()
-    options = parser.parse_args(arguments, argparse.Namespace(datastore_path="", config=""))
+    words = [_DRY_RUNS.get(word, word) for word in arguments]
+    top = command_parser()
+    given = argparse.Namespace(datastore_path="", config="", context="", allow_version_mismatch=False)
+    options = top.parse_args(words, given)
     if options.datastore_path and options.config:
         options.parser.error("--config and --datastore-path name two datastores; give one of them")
-    command: Command = options.command
-    if objection := command.objection(options):
+    command: Command | None = options.command
+    if command is None:
+        _help(top, options)
+    elif objection := command.objection(options):
         options.parser.error(objection)
     return options
 
 
-class _CommandParser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
+    """`group` lists commands and has none of its own; `about` is the Command that it reads the options of."""
+
+    group = False
+    about: Command | None = None
+
     def error(self, message: str) -> NoReturn:
-        """What is complained about may come from a record, by way of a script."""
-        super().error(printable(message))
+        """What is complained about may come from a record, by way of a script.
+
+        Without the usage, which is longer than what is to be read.
+        """
+        if self.group and message.startswith("the following arguments are required: COMMAND"):
+            self.print_help(sys.stderr)
+            self.exit(2)
+        words = self.prog.partition(" ")[2]
+        self.exit(
+            2, f"{self.prog}: error: {printable(message)}\n`tortie help{words and f' {words}'}` shows what there is.\n"
+        )
 
 
-def _parser() -> ArgumentParser:
+def command_parser() -> CommandParser:
+    """The whole of it, with a parser for each command below."""
     shared = _shared_options()
-    parser = _CommandParser(
+    parser = CommandParser(
         prog="tortie",
         description="Set up, show and change a Calico datastore.",
         parents=[shared],
         allow_abbrev=False,
+        epilog="`tortie help COMMAND` shows the options of a command, with examples.",
     )
     parser.add_argument("-v", "--version", action="version", version=VERSION, help="show the version and end")
+    parser.group = True
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    _add(commands, _RESOURCES, shared)
-    ipam = commands.add_parser("ipam", help="Show, check and repair IP address management.", allow_abbrev=False)
-    _add(ipam.add_subparsers(metavar="COMMAND", required=True), _IPAM, shared)
-    _add(commands, (*_HOST, version.COMMAND), shared)
+    for item in COMMANDS:
+        if isinstance(item, Group):
+            group = commands.add_parser(item.name, help=item.summary, description=item.summary, allow_abbrev=False)
+            group.group = True
+            below = group.add_subparsers(metavar="COMMAND", required=True)
+            for command in item.commands:
+                _add(below, command, shared)
+        else:
+            _add(commands, item, shared)
+    helper = commands.add_parser("help", help=_LEFT_OUT["help"], description=_LEFT_OUT["help"], allow_abbrev=False)
+    helper.add_argument("words", metavar="COMMAND", nargs="*", help="such as `get` or `ipam show`")
+    helper.set_defaults(command=None, parser=helper)
     return parser
 
 
 def _shared_options() -> ArgumentParser:
     """They may stand before the command or after it: a default of the command's own would hide the former."""
-    shared = argparse.ArgumentParser(add_help=False)
+    parser = argparse.ArgumentParser(add_help=False)
+    shared = parser.add_argument_group("options of every command")
     shared.add_argument(
         "--datastore-path",
         metavar="PATH",
@@ -81,13 +155,56 @@ def _shared_options() -> ArgumentParser:
         default=argparse.SUPPRESS,
         help=f"calicoctl's configuration file (default: {DEFAULT_PATH}, if it is there)",
     )
-    return shared
+    shared.add_argument(
+        "--context",
+        metavar="NAME",
+        default=argparse.SUPPRESS,
+        help="context of the kubeconfig (default: the one that it names as current)",
+    )
+    shared.add_argument(
+        "--allow-version-mismatch",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="taken for calicoctl's sake: versions are not compared here",
+    )
+    return parser
 
 
-def _add(parsers: Any, commands: Sequence[Command], shared: ArgumentParser) -> None:
-    for command in commands:
-        parser: ArgumentParser = parsers.add_parser(
-            command.name, help=command.summary, description=command.summary, parents=[shared], allow_abbrev=False
-        )
-        parser.set_defaults(command=command, parser=parser)
-        command.add_arguments(parser)
+def _add(parsers: Any, command: Command, shared: ArgumentParser) -> None:
+    examples = f"examples:\n{_indented(command.examples)}" if command.examples else ""
+    below = f"\n{command.more}" if examples and command.more else command.more
+    parser: CommandParser = parsers.add_parser(
+        command.name,
+        help=command.summary,
+        description=command.summary,
+        parents=[shared],
+        allow_abbrev=False,
+        epilog=(examples + below) or None,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.about = command
+    parser.set_defaults(command=command, parser=parser)
+    command.add_arguments(parser)
+
+
+def _indented(lines: str) -> str:
+    return "".join([f"  {line}\n" for line in lines.splitlines()])
+
+
+def below(parser: ArgumentParser) -> dict[str, CommandParser]:
+    """The parsers of the commands behind the next word, by name."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    return {}
+
+
+def _help(top: CommandParser, options: Namespace) -> NoReturn:
+    parser: CommandParser = top
+    for word in options.words:
+        known = below(parser)
+        if word not in known:
+            options.parser.error(f"there is no command {word!r}; `tortie help` lists them")
+        parser = known[word]
+    parser.print_help()
+    raise SystemExit(0)

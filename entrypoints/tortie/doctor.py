@@ -11,7 +11,7 @@ from __future__ import annotations
 from domain.doctor.diagnosis import ERROR, STATES, WARNING, count
 from entrypoints.tortie.answer import Answer, people
 from entrypoints.tortie.command import Command
-from entrypoints.tortie.manifest_files import shown_as
+from entrypoints.tortie.output import Row, Sheet, add_output, shown
 from usecases.doctor.patient import BIN_DIR, NET_DIR, Folders, Patient
 from usecases.examine_node import examine_node
 
@@ -19,16 +19,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
+    from typing import Any
 
     from domain.doctor.diagnosis import Diagnosis
-    from domain.json_text import Json
     from entrypoints.tortie.session import Session
 
 _PLURALS = {WARNING: "warnings", ERROR: "errors"}
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("-o", "--output", choices=("json", "yaml"), help="the diagnoses as a document")
+    add_output(parser)
     parser.add_argument("--strict", action="store_true", help="exit code 1 for warnings, too")
     parser.add_argument("--root", metavar="DIR", default="", help="where the host's root is mounted, in a container")
     parser.add_argument(
@@ -56,9 +56,18 @@ def _run(options: Namespace, session: Session) -> Answer:
     diagnoses = examine_node(patient, session.log)
     bad = count(diagnoses, ERROR) + (count(diagnoses, WARNING) if options.strict else 0)
     code = 1 if bad else 0
-    if options.output:
-        return Answer(shown_as(_document(diagnoses), options.output), code)
-    return Answer(people([*_lines(diagnoses), "", _summary(diagnoses)]), code)
+    return Answer(shown(options.output, _sheet(diagnoses)), code)
+
+
+def _sheet(diagnoses: Sequence[Diagnosis]) -> Sheet:
+    document = _document(diagnoses)
+    headings = ("CHECK", "STATE", "SEEN", "ADVICE")
+    rows = [
+        Row(f"check/{one['check']}", {heading: str(one.get(heading.lower(), "")) for heading in headings}, {**one})
+        for one in document["checks"]
+    ]
+    text = people([*_lines(diagnoses), "", _summary(diagnoses)])
+    return Sheet(document, headings, tuple(rows), lambda: text)
 
 
 def _of_host(folder: str, root: str) -> str:
@@ -85,7 +94,7 @@ def _summary(diagnoses: Sequence[Diagnosis]) -> str:
     )
 
 
-def _document(diagnoses: Sequence[Diagnosis]) -> Json:
+def _document(diagnoses: Sequence[Diagnosis]) -> dict[str, Any]:
     return {
         "version": 1,
         **{f"{_PLURALS.get(state, state)}": count(diagnoses, state) for state in STATES},
@@ -103,4 +112,8 @@ COMMAND = Command(
     _add_arguments,
     _objection,
     uses_datastore=False,
+    examples="""\
+tortie doctor                                     on the node itself
+tortie doctor --root /host                        in a container with the host's root mounted there
+tortie doctor --strict -o json                    for a program; warnings count, too""",
 )

@@ -71,4 +71,7 @@ COMMAND = Command(
     _run,
     _add_arguments,
     makes_datastore=lambda options: bool(options.pool),
+    examples="""\
+tortie init --pool 10.244.0.0/16 --pool fd00:10:244::/48
+tortie init --node node-b                         a further node of a cluster that has pools""",
 )

@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
 _ROOT = "/host"
 _EXAMPLES = """\
-examples:
-  tortie install --root /                       onto this host, with the built-in CNI configuration
-  DATASTORE_TYPE=etcdv3 CNI_NETWORK_CONFIG_FILE=etcd.conflist tortie install --root /
-  tortie install --root /mnt/node               onto a host whose file system is mounted there
-  tortie install --bin-dir /usr/lib/cni --net-dir /etc/cni/net.d
-
+tortie install --root /                       onto this host, with the built-in CNI configuration
+DATASTORE_TYPE=etcdv3 CNI_NETWORK_CONFIG_FILE=etcd.conflist tortie install --root /
+tortie install --root /mnt/node               onto a host whose file system is mounted there
+tortie install --bin-dir /usr/lib/cni --net-dir /etc/cni/net.d"""
+_MORE = """\
 Everything else is said by the variables of Calico's installer: CNI_NETWORK_CONFIG, CNI_CONF_NAME, CNI_MTU,
 KUBERNETES_NODE_NAME, LOG_LEVEL, UPDATE_CNI_BINARIES, SKIP_CNI_BINARIES, TLS_ASSETS_DIR and the others; SLEEP is false
 unless it is set. `tortie uninstall` puts back what was there before."""
@@ -68,13 +67,9 @@ def host_options(options: Namespace) -> HostOptions:
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    from argparse import RawDescriptionHelpFormatter
-
     add_host_arguments(parser)
     parser.add_argument("--from", dest="source", metavar="FILE", type=place, help="executable (default: this one)")
     parser.add_argument("--plugins", metavar="DIR", type=place, help="also install the executables in this folder")
-    parser.formatter_class = RawDescriptionHelpFormatter
-    parser.epilog = _EXAMPLES
 
 
 def _run(options: Namespace, session: Session) -> Answer:
@@ -96,4 +91,6 @@ COMMAND = Command(
     _run,
     _add_arguments,
     uses_datastore=False,
+    examples=_EXAMPLES,
+    more=_MORE,
 )

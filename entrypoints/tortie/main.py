@@ -2,6 +2,7 @@
 
     tortie init --pool 10.244.0.0/16 --pool fd00:10:244::/48
     tortie get ippools -o wide        tortie apply -f pools.yaml        tortie delete ippool default-ipv4-ippool
+    tortie help get
     tortie ipam show --blocks         tortie ipam check                 tortie ipam gc
     tortie doctor
 
@@ -130,6 +131,9 @@ def _configure(container: Container | PlainContainer, options: Namespace, enviro
         container.inline.override(chosen.inline)
     else:
         container.environment.override(environment)
+    if options.context:
+        named = {"K8S_CURRENT_CONTEXT": options.context, "CALICO_K8S_CURRENT_CONTEXT": options.context}
+        container.environment.override({**container.environment(), **named})
     kubeconfig = setting(container.environment(), "KUBECONFIG")
     container.netconf.override(NetConf(sqlite_path=path, kubernetes=KubernetesSettings(kubeconfig=kubeconfig)))
     container.create.override(command.makes_datastore(options))

@@ -2,7 +2,8 @@
 
 YAML here has the types of JSON and no more: a creation time, a MAC address or `on` is the text that it looks like.
 (The usual rules would read them as a date, a number in base sixty and a boolean.) A name that a mapping gives twice is
-refused, as one of the two would be lost; so are aliases that write a small file out into a huge one.
+refused, as one of the two would be lost; so are aliases that write a small file out into a huge one. Anchors and merge
+keys (`<<`) work.
 
 Invariant: a file is read whole before anything is done with its first document.
 """
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from domain.json_text import Json
 
 _TYPES = {
+    "tag:yaml.org,2002:merge": (r"^<<$", ["<"]),
     "tag:yaml.org,2002:null": (r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
     "tag:yaml.org,2002:bool": (r"^(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
     "tag:yaml.org,2002:int": (r"^[-+]?[0-9]+$", list("-+0123456789")),
@@ -96,25 +98,38 @@ def _decimal(loader: _ManifestLoader, node: yaml.ScalarNode) -> int:
     return int(loader.construct_scalar(node))
 
 
+def _as_text(loader: _ManifestLoader, node: yaml.ScalarNode) -> str:
+    """`<<` where it is a value."""
+    return str(loader.construct_scalar(node))
+
+
 _ManifestLoader.add_constructor("tag:yaml.org,2002:int", _decimal)
+_ManifestLoader.add_constructor("tag:yaml.org,2002:merge", _as_text)
 
 
-def read_manifests(path: str) -> list[Any]:
-    """The manifests in a file (`-`: standard input), those of lists one by one. BadFile if there is none."""
+def read_manifests(path: str, *, empty: bool = False) -> list[Any]:
+    """The manifests in a file (`-`: standard input), those of lists one by one. BadFile if there is none, unless that
+    may be (`empty`).
+    """
     manifests = expand(read_documents(path))
-    if not manifests:
+    if not manifests and not empty:
         raise BadFile(f"{shown_path(path)}: no resource in it; write at least apiVersion, kind, metadata and spec")
     return manifests
 
 
 def read_documents(path: str) -> list[Any]:
     """All that a file (`-`: standard input) says in YAML or JSON. BadFile if it says nothing of the kind."""
+    return documents_of(text_of(path), shown_path(path))
+
+
+def documents_of(text: str, where: str) -> list[Any]:
+    """All that a text says in YAML or JSON. BadFile, naming the place, if it is neither."""
     try:
-        return list(yaml.load_all(text_of(path), _ManifestLoader))
+        return list(yaml.load_all(text, _ManifestLoader))
     except RefusedYaml as error:
-        raise BadFile(f"{shown_path(path)}: {_fault(error)}") from None
+        raise BadFile(f"{where}: {_fault(error)}") from None
     except (yaml.YAMLError, RecursionError, ValueError, LookupError, ArithmeticError) as error:
-        raise BadFile(f"{shown_path(path)}: neither YAML nor JSON: {_fault(error)}") from None
+        raise BadFile(f"{where}: neither YAML nor JSON: {_fault(error)}") from None
 
 
 def _fault(error: Exception) -> str:

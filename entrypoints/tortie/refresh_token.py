@@ -25,12 +25,11 @@ if TYPE_CHECKING:
 
 _ROOT, _NET_DIR = "/host", "etc/cni/net.d"
 _KEYBOARD = 130  # what a shell reports of a process that the signal killed
+_EXAMPLES = """\
+tortie refresh-token                     as a container of the DaemonSet, for ever
+KUBECONFIG=admin.conf tortie refresh-token --once --root / --namespace kube-system
+                                         once, by hand, on the host itself"""
 _MORE = """\
-examples:
-  tortie refresh-token                     as a container of the DaemonSet, for ever
-  KUBECONFIG=admin.conf tortie refresh-token --once --root / --namespace kube-system
-                                           once, by hand, on the host itself
-
 It asks as the pod that it runs in, or as KUBECONFIG says, which has to be allowed to create serviceaccounts/token of
 the plugins' account (CALICO_CNI_SERVICE_ACCOUNT, else calico-cni-plugin), and writes calico-kubeconfig into the folder
 of CNI configurations: at once, every six to twelve hours (CNI_TOKEN_REFRESH_INTERVAL=30m: every 30 to 60 minutes), when
@@ -39,8 +38,6 @@ believe any server."""
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    from argparse import RawDescriptionHelpFormatter
-
     parser.add_argument("--once", action="store_true", help="renew it now, and end; exit code 1 if that fails")
     parser.add_argument(
         "--root", metavar="DIR", type=place, default=_ROOT, help=f"where the host's file system is (default: {_ROOT})"
@@ -51,8 +48,6 @@ def _add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--namespace", metavar="NAME", default="", help="of the plugins' account (default: the one of this pod)"
     )
-    parser.formatter_class = RawDescriptionHelpFormatter
-    parser.epilog = _MORE
 
 
 def _run(options: Namespace, session: Session) -> Answer:
@@ -91,4 +86,6 @@ COMMAND = Command(
     _run,
     _add_arguments,
     uses_datastore=False,
+    examples=_EXAMPLES,
+    more=_MORE,
 )

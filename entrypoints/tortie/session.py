@@ -40,6 +40,14 @@ class Session:
             self._datastore = self._container.datastore()
         return self._datastore
 
+    def writable(self, *, dry: bool) -> Datastore:
+        """The datastore; or one in which what is written stays in memory."""
+        if not dry:
+            return self.datastore
+        from adapters.memory.rehearsal import Rehearsal
+
+        return Rehearsal(self.datastore)
+
     @property
     def environment(self) -> Mapping[str, str]:
         environment: Mapping[str, str] = self._container.environment()

@@ -5,17 +5,19 @@ Invariant: a table shows records, it never decides; a field that says nothing is
 
 from __future__ import annotations
 
+from adapters.records.custom_names import object_name
 from domain.json_text import parse
-from entrypoints.tortie.answer import aligned, people
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import Any, TypeAlias
 
+    from adapters.records.kinds import Kind
     from domain.cluster import ClusterInformation, Node
     from domain.ipam.pools import IPAMConfiguration, IPReservation, Pool
     from domain.workload.endpoint import Profile, WorkloadEndpoint
+    from ports.datastore import Stored
 
     Column: TypeAlias = tuple[str, Callable[[Any], str]]
 
@@ -51,6 +53,34 @@ def _networks(endpoint: WorkloadEndpoint) -> str:
 
 def _block_limit(config: IPAMConfiguration) -> str:
     return str(config.max_blocks_per_host or "")
+
+
+def _inner_name(stored: Stored[Any]) -> str:
+    return object_name(stored.key)
+
+
+def _block_cidr(stored: Stored[Any]) -> str:
+    return str(stored.key.cidr)  # type: ignore[attr-defined]  # that of a block or an affinity
+
+
+def _affinity(stored: Stored[Any]) -> str:
+    return stored.record.affinity or ""
+
+
+def _held(stored: Stored[Any]) -> str:
+    return str(len(stored.record.allocations) - stored.record.allocations.count(None))
+
+
+def _counted(stored: Stored[Any]) -> str:
+    return str(sum(stored.record.blocks.values()))
+
+
+def _owner(stored: Stored[Any]) -> str:
+    return str(stored.key.owner.name)  # type: ignore[attr-defined]  # that of an affinity
+
+
+def _state(stored: Stored[Any]) -> str:
+    return stored.record.state or "confirmed"
 
 
 _POOL_HEAD: tuple[Column, ...] = (("NAME", _name), ("CIDR", lambda pool: pool.cidr_text))
@@ -115,6 +145,35 @@ _COLUMNS: dict[str, tuple[tuple[Column, ...], tuple[Column, ...]]] = {
             ("CALICOVERSION", lambda cluster: cluster.calico_version),
         ),
     ),
+    "IPAMBlock": (
+        (("NAME", _inner_name), ("CIDR", _block_cidr), ("AFFINITY", _affinity)),
+        (
+            ("NAME", _inner_name),
+            ("CIDR", _block_cidr),
+            ("AFFINITY", _affinity),
+            ("HELD", _held),
+            ("FREE", lambda stored: str(stored.record.allocations.count(None))),
+        ),
+    ),
+    "IPAMHandle": (
+        (("NAME", _inner_name), ("ADDRESSES", _counted)),
+        (
+            ("NAME", _inner_name),
+            ("ADDRESSES", _counted),
+            ("BLOCKS", lambda stored: ",".join([str(cidr) for cidr in stored.record.blocks])),
+        ),
+    ),
+    "BlockAffinity": (
+        (("NAME", _inner_name), ("OWNER", _owner), ("CIDR", _block_cidr), ("STATE", _state)),
+        (
+            ("NAME", _inner_name),
+            ("OWNER", _owner),
+            ("TYPE", lambda stored: stored.key.owner.kind),
+            ("CIDR", _block_cidr),
+            ("STATE", _state),
+            ("DELETED", lambda stored: _flag(stored.record.deleted)),
+        ),
+    ),
     "IPAMConfiguration": (
         (("NAME", _name),),
         (
@@ -127,10 +186,14 @@ _COLUMNS: dict[str, tuple[tuple[Column, ...], tuple[Column, ...]]] = {
 }
 
 
-def table(kind: str, records: Sequence[Any], *, wide: bool, namespaces: bool) -> str:
-    """The records of one kind under their headings; `namespaces` adds a first column that tells them apart."""
-    columns = _COLUMNS[kind][wide]
-    if namespaces:
-        columns = (("NAMESPACE", lambda record: record.metadata.namespace), *columns)
-    rows = [[heading for heading, _ in columns], *[[cell(record) for _, cell in columns] for record in records]]
-    return people(aligned(rows, gap="   "))
+def headings(kind: Kind, *, wide: bool, namespaces: bool) -> tuple[str, ...]:
+    """`namespaces` adds a first column that tells them apart."""
+    return (*(["NAMESPACE"] if namespaces else []), *[heading for heading, _ in _COLUMNS[kind.name][wide]])
+
+
+def cells(kind: Kind, stored: Stored[Any]) -> dict[str, str]:
+    """By heading, of all columns that there are of the kind."""
+    about = stored if kind.inner else stored.record
+    short, wide = _COLUMNS[kind.name]
+    found = {heading: cell(about) for heading, cell in (*wide, *short)}
+    return {**found, "NAMESPACE": stored.record.metadata.namespace} if kind.namespaced else found

@@ -25,21 +25,16 @@ if TYPE_CHECKING:
 _A_WHILE = 3600.0  # seconds
 _KEYBOARD = 130  # what a shell reports of a process that the signal killed
 _EXAMPLES = """\
-examples:
-  tortie uninstall --root /                     on this host
-  tortie uninstall --root /mnt/node             on a host whose file system is mounted there
-
+tortie uninstall --root /                     on this host
+tortie uninstall --root /mnt/node             on a host whose file system is mounted there"""
+_MORE = """\
 Nothing is changed if somebody else has replaced one of the files since, unless --force is given."""
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    from argparse import RawDescriptionHelpFormatter
-
     add_host_arguments(parser)
     parser.add_argument("--force", action="store_true", help="also replace what somebody else has put there since")
     parser.add_argument("--stay", action="store_true", help="do not end afterwards: for a container of a DaemonSet")
-    parser.formatter_class = RawDescriptionHelpFormatter
-    parser.epilog = _EXAMPLES
 
 
 def _run(options: Namespace, session: Session) -> Answer:
@@ -73,4 +68,6 @@ COMMAND = Command(
     _run,
     _add_arguments,
     uses_datastore=False,
+    examples=_EXAMPLES,
+    more=_MORE,
 )

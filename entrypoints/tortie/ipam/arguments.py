@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
 
-def add_json(parser: ArgumentParser) -> None:
-    parser.add_argument("-o", "--output", choices=("json",), help="for programs")
-
-
 def add_report(parser: ArgumentParser, summary: str) -> None:
     parser.add_argument("--from-report", metavar="FILE", action="append", default=[], help=summary)
 

@@ -116,7 +116,7 @@ def _given(options: Namespace) -> dict[str, bool | int | str]:
 
 
 def _objection(options: Namespace) -> str:
-    return "" if _given(options) else "ipam configure: give at least one setting"
+    return "" if _given(options) else "give at least one setting"
 
 
 def _run(options: Namespace, session: Session) -> Answer:
@@ -136,4 +136,13 @@ def _shown(value: bool | int | str | None) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-COMMAND = Command("configure", "Change the settings of allocation.", _run, _add_arguments, _objection)
+COMMAND = Command(
+    "configure",
+    "Change the settings of allocation.",
+    _run,
+    _add_arguments,
+    _objection,
+    examples="""\
+tortie ipam configure --strictaffinity=true --max-blocks-per-host=4
+tortie ipam configure --cooldown 300""",
+)

@@ -9,14 +9,14 @@ Invariant: each finding is counted, shown or not.
 from __future__ import annotations
 
 from domain.ipam.inventory import INFO, LEAK, PROBLEM
-from domain.json_text import dumps
 from entrypoints.tortie.answer import folded, people
 from entrypoints.tortie.ipam.report import finding_json
+from entrypoints.tortie.output import Row, Sheet
 from usecases.collect_ipam import DONE, FAILED, KEPT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from domain.ipam.inventory import Finding
     from domain.json_text import Json
@@ -83,12 +83,13 @@ def outcomes_text(outcomes: Sequence[Collected]) -> str:
             for collected in left[:_SHOWN]
         ]
         if len(left) > _SHOWN:
-            lines.append(f"  and {len(left) - _SHOWN} more {outcome}; -o json shows all")
+            lines.append(f"  and {len(left) - _SHOWN} more {outcome}; -o wide shows all")
     return people(lines)
 
 
-def outcomes_json(outcomes: Sequence[Collected]) -> str:
-    items: list[Json] = [
+def outcomes_sheet(outcomes: Sequence[Collected]) -> Sheet:
+    """What became of each finding."""
+    items = [
         {
             "outcome": collected.outcome,
             **({"why": collected.why} if collected.why else {}),
@@ -99,4 +100,21 @@ def outcomes_json(outcomes: Sequence[Collected]) -> str:
     counts: dict[str, Json] = {
         outcome: sum(1 for collected in outcomes if collected.outcome == outcome) for outcome in (DONE, KEPT, FAILED)
     }
-    return dumps({"dryRun": False, **counts, "findings": items}, indent=2) + "\n"
+    document: dict[str, Json] = {"dryRun": False, **counts, "findings": [*items]}
+    return findings_sheet(document, items, lambda: outcomes_text(outcomes), ("OUTCOME", "WHY"))
+
+
+def findings_sheet(
+    document: Json, items: Sequence[dict[str, Json]], text: Callable[[], str], more: tuple[str, ...] = ()
+) -> Sheet:
+    """Findings in every form; `more` are headings for what else is said of each."""
+    headings = (*more, "LEVEL", "KIND", "SUBJECT", "REASON", "ADVICE")
+    rows = [
+        Row(
+            f"{item['kind']}/{item['subject']}",
+            {heading: str(item.get(heading.lower(), "")) for heading in headings},
+            item,
+        )
+        for item in items
+    ]
+    return Sheet(document, headings, tuple(rows), text)

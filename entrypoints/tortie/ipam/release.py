@@ -12,13 +12,13 @@ from domain.ipam.block import Handle
 from domain.ipam.errors import IpamError
 from domain.ipam.inventory import COLLECT
 from domain.ipam.release import Release
-from domain.json_text import dumps
 from entrypoints.tortie.answer import Answer, people, told
 from entrypoints.tortie.command import Command
-from entrypoints.tortie.ipam.arguments import add_copies, add_json, add_report, ip_address
+from entrypoints.tortie.ipam.arguments import add_copies, add_report, ip_address
 from entrypoints.tortie.ipam.copies import Copies
-from entrypoints.tortie.ipam.findings import outcomes_json, outcomes_text
+from entrypoints.tortie.ipam.findings import outcomes_sheet
 from entrypoints.tortie.ipam.report import common, read_look
+from entrypoints.tortie.output import Row, Sheet, add_output, shown
 from ports.datastore import BlockKey
 from ports.record_title import record_title
 from usecases.check_ipam import take_inventory
@@ -43,7 +43,7 @@ _FROM_REPORT = frozenset((LEAKED, VANISHED_NODE, VANISHED_MACHINE, ORPHAN))
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    add_json(parser)
+    add_output(parser)
     parser.add_argument("--ip", metavar="IP", type=ip_address, action="append", default=[], help="repeatable")
     parser.add_argument("--handle", metavar="HANDLE", default="", help="all its addresses; with --ip only if it has it")
     parser.add_argument("--sequence", metavar="N", type=int, help="only the allocation with this number")
@@ -55,9 +55,9 @@ def _add_arguments(parser: ArgumentParser) -> None:
 def _objection(options: Namespace) -> str:
     named = bool(options.ip or options.handle)
     if named == bool(options.from_report):
-        return "ipam release: give --ip, --handle or --from-report"
+        return "give --ip, --handle or --from-report"
     if options.sequence is not None and len(options.ip) != 1:
-        return "ipam release: --sequence goes with one --ip"
+        return "--sequence goes with one --ip"
     return ""
 
 
@@ -66,7 +66,7 @@ def _run(options: Namespace, session: Session) -> Answer:
     if options.from_report:
         look = common([read_look(path) for path in options.from_report])
         outcomes = collect_ipam(work, Sweep(0, leaked=True, first=look, kinds=_FROM_REPORT), session.cluster)
-        text = outcomes_json(outcomes) if options.output == "json" else outcomes_text(outcomes)
+        text = shown(options.output, outcomes_sheet(outcomes))
         return Answer(text, 1 if any(collected.outcome == FAILED for collected in outcomes) else 0)
     if options.ip:
         return _release_addresses(work, options)
@@ -130,15 +130,26 @@ def _outcome_text(
     options: Namespace, released: Sequence[Address], unallocated: Sequence[Address] = (), *, handle: str = ""
 ) -> str:
     """What was released, and what nobody had."""
-    if options.output == "json":
-        shown: dict[str, Json] = {
-            "released": [str(address) for address in released],
-            "notAssigned": [str(address) for address in unallocated],
-        }
-        return dumps({**shown, "handle": handle} if handle else shown, indent=2) + "\n"
-    lines = [f"Successfully released IP address {address}" for address in released]
-    lines += [f"IP address {address} is not assigned" for address in unallocated]
-    return people([*lines, f"Successfully released handle {handle}"] if handle else lines)
+    document: dict[str, Json] = {
+        "released": [str(address) for address in released],
+        "notAssigned": [str(address) for address in unallocated],
+        **({"handle": handle} if handle else {}),
+    }
+    rows = [_row("ip", str(address), "released") for address in released]
+    rows += [_row("ip", str(address), "notAssigned") for address in unallocated]
+    rows += [_row("handle", handle, "released")] if handle else []
+
+    def text() -> str:
+        lines = [f"Successfully released IP address {address}" for address in released]
+        lines += [f"IP address {address} is not assigned" for address in unallocated]
+        return people([*lines, f"Successfully released handle {handle}"] if handle else lines)
+
+    return shown(options.output, Sheet(document, ("KIND", "NAME", "OUTCOME"), tuple(rows), text))
+
+
+def _row(kind: str, name: str, outcome: str) -> Row:
+    about: dict[str, Json] = {"kind": kind, "name": name, "outcome": outcome}
+    return Row(f"{kind}/{name}", {"KIND": kind, "NAME": name, "OUTCOME": outcome}, about)
 
 
 class InUse(IpamError):
@@ -160,4 +171,14 @@ def _require_unused(inventory: Inventory, addresses: Sequence[Address]) -> None:
             raise InUse(address, f"the container of {holder.holder} has an endpoint")
 
 
-COMMAND = Command("release", "Release addresses that nobody uses any more.", _run, _add_arguments, _objection)
+COMMAND = Command(
+    "release",
+    "Release addresses that nobody uses any more.",
+    _run,
+    _add_arguments,
+    _objection,
+    examples="""\
+tortie ipam release --ip 10.244.0.7
+tortie ipam release --handle k8s-pod-network.4f1d --force
+tortie ipam release --from-report report.json     what a `tortie ipam check -o report.json` has found leaked""",
+)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from domain.ipam.audit_addresses import young_addresses
 from domain.ipam.inventory import INFO, LEAK, PROBLEM
-from domain.json_text import dumps, parse
+from domain.json_text import parse
 from domain.moment import rfc3339
 from entrypoints.tortie.manifest_files import BadFile, text_of
 from usecases.collect_ipam import Look
@@ -46,9 +46,9 @@ def finding_json(finding: Finding) -> dict[str, Json]:
     }
 
 
-def report_json(report: Report) -> str:
+def report_document(report: Report) -> dict[str, Json]:
     counts = {level: sum(1 for finding in report.findings if finding.level == level) for level in _LEVELS}
-    document: dict[str, Json] = {
+    return {
         "version": VERSION,
         "takenAt": str(report.inventory.now),
         "time": rfc3339(report.inventory.now),
@@ -60,7 +60,6 @@ def report_json(report: Report) -> str:
         "checked": {**checked(report.inventory)},
         "findings": [finding_json(finding) for finding in report.findings],
     }
-    return dumps(document, indent=2) + "\n"
 
 
 def checked(inventory: Inventory) -> dict[str, int]:

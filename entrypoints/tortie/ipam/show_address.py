@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from domain.ipam.audit_addresses import Holders
 from domain.ipam.pools import pool_of, reserved_cidrs
-from domain.json_text import dumps
 from domain.moment import SECOND, parse_rfc3339, rfc3339
 from entrypoints.tortie.answer import people
+from entrypoints.tortie.output import Row, Sheet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,12 +19,16 @@ if TYPE_CHECKING:
     from domain.json_text import Json
 
 
-def show_address(inventory: Inventory, address: Address, *, as_json: bool) -> str:
+def address_sheet(inventory: Inventory, address: Address) -> Sheet:
     facts = _facts(inventory, address)
-    if as_json:
-        return dumps(facts, indent=2) + "\n"
+    cells = {name.upper(): _text(value) for name, value in facts.items() if name != "attributes"}
+    row = Row(f"ip/{address}", cells, facts)
+    return Sheet(facts, tuple(cells), (row,), lambda: _lines(address, facts))
+
+
+def _lines(address: Address, facts: dict[str, Json]) -> str:
     lines = [f"IP {address} {_STATES[str(facts['state'])]}"]
-    attributes = facts.pop("attributes", None)
+    attributes = facts.get("attributes")
     lines += [f"  {_LABELS[name]:<13}{_text(value)}" for name in _LABELS if (value := facts.get(name))]
     if isinstance(attributes, dict):
         lines += ["Attributes:", *[f"  {name}: {value}" for name, value in attributes.items()]]

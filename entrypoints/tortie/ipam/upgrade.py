@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from argparse import ArgumentTypeError
 
-from domain.json_text import dumps
 from entrypoints.tortie.answer import Answer, people
 from entrypoints.tortie.command import Command, Stopped
-from entrypoints.tortie.ipam.arguments import add_json
+from entrypoints.tortie.output import Row, Sheet, add_output, shown
 from entrypoints.upgrade import (
     DIRECTORY,
     INTERRUPTED,
@@ -42,7 +41,7 @@ _SHOWN = 20  # of each kind
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    add_json(parser)
+    add_output(parser)
     parser.add_argument("--dry-run", action="store_true", help="only say what would become of each reservation")
     parser.add_argument(
         "--node", metavar="NAME", default="", help="name of this node (default: $KUBERNETES_NODE_NAME, else $NODENAME)"
@@ -97,8 +96,7 @@ def _run(options: Namespace, session: Session) -> Answer:
         raise Stopped(told(error)) from error
     if outcome is None:
         raise Stopped(INTERRUPTED)
-    text = _json(outcome, options) if options.output == "json" else _text(outcome, options)
-    return Answer(text, 1 if outcome.left else 0)
+    return Answer(shown(options.output, _sheet(outcome, options)), 1 if outcome.left else 0)
 
 
 def _text(outcome: Outcome, options: Namespace) -> str:
@@ -113,20 +111,36 @@ def _text(outcome: Outcome, options: Namespace) -> str:
         lines.append(f"{done[2]} {len(outcome.left)}:")
         lines += [f"  {one.name}: {one.why}" for one in outcome.left[:_SHOWN]]
     if len(outcome.left) > _SHOWN:
-        lines.append(f"  and {len(outcome.left) - _SHOWN} more; -o json shows all")
+        lines.append(f"  and {len(outcome.left) - _SHOWN} more; -o wide shows all")
     return people(lines)
 
 
-def _json(outcome: Outcome, options: Namespace) -> str:
+def _sheet(outcome: Outcome, options: Namespace) -> Sheet:
     left: list[Json] = [{"name": one.name, "why": one.why} for one in outcome.left]
-    shown: dict[str, Json] = {
+    document: dict[str, Json] = {
         "dryRun": options.dry_run,
         "moved": list(outcome.moved),
         "recordedBefore": list(outcome.before),
         "stale": list(outcome.stale),
         "left": left,
     }
-    return dumps(shown, indent=2) + "\n"
+    fates = {"moved": outcome.moved, "recordedBefore": outcome.before, "stale": outcome.stale}
+    rows = [_row(name, fate, "") for fate, names in fates.items() for name in names]
+    rows += [_row(one.name, "left", one.why) for one in outcome.left]
+    return Sheet(document, ("NAME", "FATE", "WHY"), tuple(rows), lambda: _text(outcome, options))
 
 
-COMMAND = Command("upgrade", "Make host-local's reservations on this node calico-ipam's.", _run, _add_arguments)
+def _row(name: str, fate: str, why: str) -> Row:
+    about: dict[str, Json] = {"name": name, "fate": fate, "why": why}
+    return Row(f"reservation/{name}", {"NAME": name, "FATE": fate, "WHY": why}, about)
+
+
+COMMAND = Command(
+    "upgrade",
+    "Make host-local's reservations on this node calico-ipam's.",
+    _run,
+    _add_arguments,
+    examples="""\
+tortie ipam upgrade --node n1 --dry-run           what would become of each reservation
+tortie ipam upgrade --node n1""",
+)

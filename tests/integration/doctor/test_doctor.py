@@ -243,4 +243,4 @@ def test_a_command_line_that_makes_no_sense(arguments: tuple[str, ...], words: s
     told = host.run("tortie", "doctor", *arguments)
     assert (told.returncode, told.stdout) == (2, "")
     assert words in told.stderr
-    assert "usage: tortie doctor" in told.stderr
+    assert "`tortie help doctor` shows what there is." in told.stderr

@@ -9,12 +9,35 @@ import pytest
 from hypothesis import given
 
 from adapters.records.codec import decode, encode
-from adapters.records.kinds import KINDS, kind_named, kind_of
-from adapters.records.manifests import BadManifest, expand, from_manifest, revision_of, to_list, to_manifest
+from adapters.records.kinds import INNER_KINDS, KINDS, kind_named, kind_of
+from adapters.records.manifests import (
+    BadManifest,
+    expand,
+    exported,
+    from_manifest,
+    name_of,
+    revision_of,
+    to_list,
+    to_manifest,
+)
 from domain.cluster import Node
+from domain.ipam.address import Cidr
+from domain.ipam.block import HOST, VIRTUAL, Affinity, Handle, Owner, new_block
 from domain.ipam.pools import Pool
 from domain.resource import Metadata
-from ports.datastore import HandleKey, IPPoolKey, IPPools, NodeKey, Stored, WorkloadEndpointKey, WorkloadEndpoints
+from ports.datastore import (
+    Affinities,
+    AffinityKey,
+    AllocationConfigKey,
+    BlockKey,
+    HandleKey,
+    IPPoolKey,
+    IPPools,
+    NodeKey,
+    Stored,
+    WorkloadEndpointKey,
+    WorkloadEndpoints,
+)
 from strategies import entries
 
 POOL = {
@@ -133,11 +156,11 @@ def test_a_disabled_pool_may_be_smaller_than_a_block():
     [
         ("text", "a manifest must be an object"),
         (None, "a manifest must be an object"),
-        ({}, "apiVersion must be projectcalico.org/v3, not None"),
+        ({}, "apiVersion is missing; write apiVersion: projectcalico.org/v3"),
         ({**POOL, "apiVersion": "v1"}, "apiVersion must be projectcalico.org/v3, not 'v1'"),
         ({**POOL, "kind": "Pod"}, "kind 'Pod' is not one of IPPool, IPReservation"),
         ({**POOL, "kind": "ippool"}, "kind 'ippool' is not one of"),
-        ({**POOL, "kind": None}, "kind None is not one of"),
+        ({**POOL, "kind": None}, "kind is missing; write"),
         ({**POOL, "metadata": None}, "IPPool: metadata must be an object"),
         ({**POOL, "metadata": {}}, "IPPool: metadata.name is missing"),
         ({**POOL, "metadata": {"name": 7}}, "IPPool: metadata.name is missing"),
@@ -196,7 +219,7 @@ def test_lists_of_manifests_are_taken_apart():
     assert expand([listed, POOL, None]) == [POOL] * 3
     assert expand({"kind": "List"}) == []
     stored = Stored(IPPoolKey("p"), Pool(Metadata("p"), "10.0.0.0/16"), "1")
-    shown = to_list(kind_of(stored.key), [stored])
+    shown = to_list([kind_of(stored.key)], [stored])
     assert shown["kind"] == "IPPoolList"
     assert shown["items"] == [to_manifest(stored)]
 
@@ -211,18 +234,59 @@ def test_kinds_go_by_all_the_names_that_calicoctl_knows(name):
     kind = kind_named(name)
     assert kind is not None
     assert kind.key("p") == IPPoolKey("p")
-    assert kind.listing() == IPPools()
+    assert kind.listings() == (IPPools(),)
 
 
 def test_a_name_belongs_to_one_kind():
-    names = [name for kind in KINDS for name in kind.names]
+    names = [name for kind in (*KINDS, *INNER_KINDS) for name in kind.names]
     assert len(names) == len(set(names))
     assert kind_named("pod") is None
-    with pytest.raises(LookupError, match="is no v3 resource"):
-        kind_of(HandleKey("h"))
+    assert kind_of(HandleKey("h")).plural == "ipamhandles"
+    with pytest.raises(LookupError, match="is of no kind that operators know"):
+        kind_of(AllocationConfigKey())
+
+
+@pytest.mark.parametrize("name", ["ippools.crd.projectcalico.org", "ippool.projectcalico.org"])
+def test_kinds_go_by_the_names_that_kubectl_writes(name):
+    assert kind_named(name) is kind_named("ippool")
+
+
+def test_affinities_are_listed_for_either_kind_of_owner():
+    assert kind_named("affinities").listings() == (Affinities(Owner(HOST, "")), Affinities(Owner(VIRTUAL, "")))
+
+
+INNER = [
+    (BlockKey(Cidr.parse("10.0.0.0/30")), new_block(Cidr.parse("10.0.0.0/30"), "host:n", None, 1)),
+    (HandleKey("Net.C1"), Handle({Cidr.parse("10.0.0.0/30"): 2})),
+    (AffinityKey(Owner(HOST, "n"), Cidr.parse("10.0.0.0/30")), Affinity("confirmed")),
+]
+
+
+@pytest.mark.parametrize(("key", "record"), INNER)
+def test_ipams_own_records_are_shown_as_kubectl_shows_them_and_not_taken(key, record):
+    """A11: blocks, handles and affinities are kinds of `tortie get`."""
+    shown = to_manifest(Stored(key, record, "7"))
+    assert (shown["apiVersion"], shown["kind"]) == ("crd.projectcalico.org/v1", kind_of(key).name)
+    assert shown["metadata"]["name"] == name_of(key) == name_of(key).lower()
+    assert shown["metadata"]["resourceVersion"] == "7"
+    assert to_list([kind_of(key)], [])["apiVersion"] == "crd.projectcalico.org/v1"
+    with pytest.raises(BadManifest, match="IPAM's own, which `tortie ipam` repairs"):
+        from_manifest(shown)
+
+
+def test_several_kinds_are_listed_as_kubectl_lists_them():
+    stored = Stored(IPPoolKey("p"), Pool(Metadata("p"), "10.0.0.0/16"), "1")
+    shown = to_list(list(KINDS[:2]), [stored])
+    assert (shown["kind"], shown["apiVersion"]) == ("List", "v1")
+    assert expand(shown) == [to_manifest(stored)]
+
+
+def test_an_export_is_without_what_belongs_to_one_cluster():
+    pool = Pool(Metadata("p", uid="u", created="2026-01-01T00:00:00Z", labels={"a": "b"}), "10.0.0.0/16")
+    assert exported(to_manifest(Stored(IPPoolKey("p"), pool, "1")))["metadata"] == {"name": "p", "labels": {"a": "b"}}
 
 
 def test_namespaced_kinds_have_keys_and_listings_of_a_namespace():
     kind = kind_named("wep")
     assert kind.key("w", "ns") == WorkloadEndpointKey("ns", "w")
-    assert kind.listing("ns") == WorkloadEndpoints("ns")
+    assert kind.listings("ns") == (WorkloadEndpoints("ns"),)

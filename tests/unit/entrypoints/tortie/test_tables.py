@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from adapters.records.kinds import KINDS
+from adapters.records.kinds import INNER_KINDS, KINDS, kind_named
 from domain.cluster import ClusterInformation, Node
+from domain.ipam.address import Cidr
+from domain.ipam.block import HOST, Affinity, Attribute, Handle, Owner, new_block
 from domain.ipam.pools import IPAMConfiguration, IPReservation, Pool
 from domain.resource import Metadata
 from domain.workload.endpoint import Nat, Profile, WorkloadEndpoint
-from entrypoints.tortie.tables import table
+from entrypoints.tortie.tables import cells, headings
+from ports.datastore import AffinityKey, BlockKey, HandleKey, Stored
 
 
 def rows(kind, *records, wide=True, namespaces=False):
-    return [line.split() for line in table(kind, records, wide=wide, namespaces=namespaces).splitlines()]
+    """Headings, then what stands in the cells of each record, empty ones left out."""
+    known = kind_named(kind)
+    names = headings(known, wide=wide, namespaces=namespaces)
+    found = [cells(known, Stored(None, record, "1")) for record in records]
+    return [list(names), *[[one[name] for name in names if one[name]] for one in found]]
 
 
-@pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
+@pytest.mark.parametrize("kind", [kind.name for kind in (*KINDS, *INNER_KINDS)])
 @pytest.mark.parametrize("wide", [False, True])
 def test_every_kind_has_headings(kind, wide):
     (headings,) = rows(kind, wide=wide)
@@ -57,3 +64,20 @@ def test_flags_and_limits():
     assert rows("IPPool", Pool(Metadata("p"), "10.0.0.0/16"))[1] == (
         ["p", "10.0.0.0/16", "false", "Never", "Never", "false", "false", "all()"]
     )
+
+
+def test_ipams_own_records_are_counted():
+    """A11."""
+    cidr = Cidr.parse("10.0.0.0/30")
+    block = new_block(cidr, "host:n", None, 1).take((0, 2), Attribute("h", {}))
+    stored = [
+        Stored(BlockKey(cidr), block, "1"),
+        Stored(HandleKey("h"), Handle({cidr: 2}), "1"),
+        Stored(AffinityKey(Owner(HOST, "n"), cidr), Affinity("pending"), "1"),
+    ]
+    shown = [list(cells(kind, one).values()) for kind, one in zip(INNER_KINDS, stored)]
+    assert shown == [
+        ["10-0-0-0-30", "10.0.0.0/30", "host:n", "2", "2"],
+        ["h", "2", "10.0.0.0/30"],
+        ["n-10-0-0-0-30", "n", "host", "10.0.0.0/30", "pending", "false"],
+    ]

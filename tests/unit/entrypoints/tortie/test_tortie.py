@@ -10,9 +10,6 @@ import sys
 import pytest
 import yaml
 
-from adapters.memory.clock import MemoryClock
-from adapters.memory.datastore import MemoryDatastore
-from adapters.memory.node import MemoryNode
 from domain.cluster import Node
 from domain.ipam.address import Cidr
 from domain.resource import Metadata
@@ -21,6 +18,7 @@ from entrypoints.tortie import main as operator
 from entrypoints.version import VERSION
 from entrypoints.wiring.container import Container
 from ports.datastore import IPPoolKey, NodeKey, WorkloadEndpointKey
+from worlds.tortie_command import Tortie
 
 V4, V6 = "10.244.0.0/16", "fd00:10:244::/48"
 POOL = """
@@ -29,45 +27,6 @@ kind: IPPool
 metadata: {name: extra}
 spec: {cidr: 10.9.0.0/16, blockSize: 28}
 """
-
-
-class Tortie:
-    """Runs commands in this process over a memory datastore; each gives exit code, stdout and stderr."""
-
-    def __init__(self, capsys):
-        self.capsys = capsys
-        self.clock = MemoryClock()
-        self.datastore = MemoryDatastore(self.clock)
-        self.environment = {}
-
-    def __call__(self, *arguments):
-        container = Container()
-        container.datastore.override(self.datastore)
-        container.clock.override(self.clock)
-        container.node.override(MemoryNode(" Host-1.Example\n"))
-        code = operator.run(arguments, self.environment, container)
-        captured = self.capsys.readouterr()
-        return code, captured.out, captured.err
-
-    def done(self, *arguments):
-        code, out, err = self(*arguments)
-        assert (code, err) == (0, "")
-        return out
-
-    def failed(self, *arguments):
-        code, out, err = self(*arguments)
-        assert (code, out) == (1, "")
-        assert err.startswith("Error: ")
-        assert err.count("\n") == 1
-        return err.removeprefix("Error: ").rstrip()
-
-    def misunderstood(self, *arguments):
-        code, out, err = self(*arguments)
-        assert (code, out) == (2, "")
-        return err
-
-    def store(self, key, record):
-        self.datastore.create(key, record, self.clock.deadline(60))
 
 
 @pytest.fixture
@@ -206,7 +165,7 @@ def test_endpoints_are_shown_by_namespace(tortie):
     assert [row[0] for row in rows] == ["NAMESPACE", "default", "prod"]
     wide = tortie.done("get", "wep", "n-cni-prod-eth0", "-n", "prod", "-o", "wide").splitlines()
     assert wide[0].split() == ["NAME", *headings, "PROFILES", "NATS"]
-    assert "one namespace" in tortie.failed("get", "wep", "x", "-A")
+    assert "one namespace" in tortie.misunderstood("get", "wep", "x", "-A")
 
 
 def test_get_of_what_is_not_there_fails(tortie):
@@ -347,7 +306,7 @@ def test_delete_by_name_and_by_file(tortie, file):
         ("---\n", "no resource in it"),
         ("a: [", "neither YAML nor JSON"),
         ("just text", "a manifest must be an object"),
-        ("kind: IPPool", "apiVersion must be projectcalico.org/v3"),
+        ("kind: IPPool", "apiVersion is missing; write apiVersion: projectcalico.org/v3"),
         (POOL.replace("IPPool", "Pod"), "kind 'Pod' is not one of IPPool"),
         (POOL.replace("name: extra", ""), "metadata.name is missing"),
         (POOL.replace("28", "x"), "spec.blockSize must be a number"),
@@ -404,11 +363,11 @@ def test_help_is_shown_when_asked_for(tortie):
         (["init", "--pool"], "--pool"),
         (["init", "--pool", V4, "--block-size", "x"], "invalid int value"),
         (["get", "pods"], "unknown kind 'pods'; known are ippools"),
-        (["get", "nodes", "-o", "xml"], "invalid choice"),
+        (["get", "nodes", "-o", "xml"], "'xml' is none of json, yaml, wide, name and custom-columns="),
         (["apply"], "-f"),
-        (["delete"], "either a kind with at least one name, or -f FILE"),
-        (["delete", "node"], "either a kind with at least one name, or -f FILE"),
-        (["delete", "node", "n", "-f", "x"], "either a kind with at least one name, or -f FILE"),
+        (["delete"], "either a kind with at least one name, a kind with --all, or -f FILE"),
+        (["delete", "node"], "either a kind with at least one name, a kind with --all, or -f FILE"),
+        (["delete", "node", "n", "-f", "x"], "either a kind with at least one name, a kind with --all, or -f FILE"),
     ],
 )
 def test_a_command_line_that_is_not_understood_ends_with_2(tortie, arguments, why):
@@ -448,9 +407,10 @@ def test_the_version_is_also_an_option_as_it_is_the_plugins(tortie, option):
         (["get", "nodes", "--config", "c", "--datastore-path", "d"], "tortie get"),
     ],
 )
-def test_an_objection_comes_with_the_usage_of_its_command(tortie, arguments, usage):
+def test_an_objection_names_its_command_and_where_its_help_is(tortie, arguments, usage):
     code, _, err = tortie(*arguments)
-    assert (code, err.startswith(f"usage: {usage} ")) == (2, True), err
+    assert (code, err.startswith(f"{usage}: error: ")) == (2, True), err
+    assert err.endswith(f"\n`{usage.replace('tortie', 'tortie help')}` shows what there is.\n")
 
 
 def test_an_init_without_a_pool_makes_no_file(tmp_path, capsys):

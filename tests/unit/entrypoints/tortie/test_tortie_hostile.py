@@ -146,7 +146,7 @@ def test_colours_are_ours_alone(world):
         (["get", "nodes", "--config", "/dev/zero"], "Error: /dev/zero: larger than 16 MiB\n"),
         (["ipam", "gc", "--from-report", "/dev/zero"], "Error: /dev/zero: larger than 64 MiB\n"),
         (["ipam", "release", "--from-report", "/dev/zero"], "Error: /dev/zero: larger than 64 MiB\n"),
-        (["apply", "-f", "/"], "Error: /: Is a directory\n"),
+        (["apply", "--config", "/", "-f", "-"], "Error: /: Is a directory\n"),
     ],
 )
 def test_a_file_that_never_ends_is_read_so_far_and_no_further(world, monkeypatch, arguments, why):

@@ -109,7 +109,7 @@ def test_of_many_that_are_left_the_first_are_shown(tortie):
         tortie.keep(f"192.0.2.{number}")
     code, out, _ = tortie.run()
     assert code == 1
-    assert out.splitlines()[-1] == "  and 9 more; -o json shows all"
+    assert out.splitlines()[-1] == "  and 9 more; -o wide shows all"
 
 
 def test_a_failure_is_told_and_the_cluster_is_ready_again(tortie):
