@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from domain.json_text import Json
 
 _TUNNEL = "ipv4IPIPTunnelAddr"
+_VXLAN, _VXLAN_MAC = "ipv4VXLANTunnelAddr", "vxlanTunnelMACAddr"
 _AFTER_TUNNEL = "routeReflectorClusterID"  # in the original's order of members
 
 
@@ -53,6 +54,21 @@ class Node(Value):
         spec = parse(self.spec)
         rest = {name: value for name, value in spec.items() if name != "bgp"} if isinstance(spec, dict) else {}
         return self.replace(spec=dumps({"bgp": {**bgp, _TUNNEL: str(address), **last}, **rest}))
+
+    @property
+    def vxlan_tunnel(self) -> tuple[str, str]:
+        """Address and MAC of the VXLAN device, "" for what it does not have."""
+        spec = parse(self.spec)
+        found = [spec.get(name) if isinstance(spec, dict) else "" for name in (_VXLAN, _VXLAN_MAC)]
+        address, mac = [one if isinstance(one, str) else "" for one in found]
+        return address, mac
+
+    def with_vxlan_tunnel(self, address: object, mac: str) -> Node:
+        """The same node with that VXLAN device; whatever else it says stays."""
+        spec = parse(self.spec)
+        rest = dict(spec) if isinstance(spec, dict) else {}
+        first = {name: rest.pop(name) for name in ("bgp",) if name in rest}
+        return self.replace(spec=dumps({**first, **rest, _VXLAN: str(address), _VXLAN_MAC: mac}))
 
     def _bgp(self) -> dict[str, Json]:
         spec = parse(self.spec)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ports.datastore import Datastore
     from ports.firewall import Firewall
     from ports.former import Former
+    from ports.host_networking import HostNetworking
     from ports.ipam_plugin import IpamPlugin
     from ports.lock import Lock
     from ports.log import Log
@@ -47,7 +48,7 @@ class Ports:
 
 
 class Runtime(Ports):
-    """What Calico's plugins need."""
+    """What Calico's plugins need. `host_networking` is there on Windows alone, which `on_windows` says."""
 
     def __init__(  # noqa: PLR0913 - one parameter per port is what this class is
         self,
@@ -62,6 +63,7 @@ class Runtime(Ports):
         former: Callable[[], Former],
         clock: Clock,
         log: Log,
+        host_networking: Callable[[], HostNetworking] | None = None,
     ) -> None:
         openers: dict[str, Callable[[], object]] = {
             "datastore": datastore,
@@ -73,6 +75,9 @@ class Runtime(Ports):
             "readiness": readiness,
             "former": former,
         }
+        self.on_windows = host_networking is not None
+        if host_networking is not None:
+            openers["host_networking"] = host_networking
         super().__init__(openers, clock, log)
 
     if TYPE_CHECKING:
@@ -83,6 +88,7 @@ class Runtime(Ports):
         node: ThisNode
         readiness: Readiness
         former: Former
+        host_networking: HostNetworking
 
 
 class UpgradeRuntime(Ports):

@@ -56,9 +56,9 @@ def add_workload(call: Call, runtime: Runtime, undo: Undo) -> Result:
         endpoints = runtime.datastore.list(endpoints_like(identity), call.deadline)
     existing = matching(identity, endpoints)
     if kubernetes:
-        from usecases.pods.network_pod import PodNetworking, await_policy
+        from usecases.pods.network_pod import await_policy, pod_networking
 
-        result, endpoint = PodNetworking(call, runtime, identity, mtu, existing).perform(undo)
+        result, endpoint = pod_networking(call, runtime, identity, mtu, existing).perform(undo)
     elif existing is not None:
         connected = _connect_again(call, runtime, existing.record, mtu, undo)
         result, endpoint = _readopt(call, runtime, existing, connected, undo)
@@ -69,7 +69,7 @@ def add_workload(call: Call, runtime: Runtime, undo: Undo) -> Result:
     _ensure_profile(call, runtime, identity, profile)
     if kubernetes:
         await_policy(call, runtime, endpoint)
-    return _answer(call, result, endpoint)
+    return _answer(call, runtime, result, endpoint)
 
 
 def _read_records(
@@ -189,8 +189,12 @@ def _ensure_profile(call: Call, runtime: Runtime, identity: Identity, profile: o
         runtime.log.debug("Profile was created by another ADD", profile=call.netconf.name)
 
 
-def _answer(call: Call, result: Result, endpoint: WorkloadEndpoint) -> Result:
+def _answer(call: Call, runtime: Runtime, result: Result, endpoint: WorkloadEndpoint) -> Result:
     """IPAM's result with our two interfaces; every address is the container's, without a gateway."""
+    if runtime.on_windows:
+        from usecases.windows.terms import answered_dns
+
+        result = result.replace(dns=answered_dns(call))
     interfaces = (
         *result.interfaces,
         ResultInterface(endpoint.interface_name),

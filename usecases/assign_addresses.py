@@ -9,7 +9,7 @@ from domain.cni.errors import INTERNAL, CniError
 from domain.cni.netconf import BOTH_OFF
 from domain.cni.result import Result, ResultIp, ResultRoute
 from domain.ipam.address import V4, V6, Cidr
-from domain.ipam.block import HOST, Owner
+from domain.ipam.block import HOST, HostReservedAttr, Owner
 from domain.ipam.errors import IpamError
 from domain.ipam.request import AssignRequest
 from domain.moment import go_string
@@ -179,7 +179,7 @@ def _request(call: Call, runtime: Runtime, identity: Identity) -> AssignRequest:
     secondary = {"node": identity.node, "timestamp": go_string(runtime.clock.now())}
     if identity.orchestrator == KUBERNETES:
         secondary = {"namespace": identity.namespace, "node": identity.node, "pod": identity.pod, **secondary}
-    return AssignRequest(
+    request = AssignRequest(
         Owner(HOST, identity.node),
         f"{call.netconf.name}.{call.request.container_id}",
         secondary,
@@ -187,6 +187,12 @@ def _request(call: Call, runtime: Runtime, identity: Identity) -> AssignRequest:
         max_blocks=1 if call.netconf.windows_use_single_network else 0,
         optional_families=ipam.optional_families,
     )
+    return _on_windows(request) if runtime.on_windows else request
+
+
+def _on_windows(request: AssignRequest) -> AssignRequest:
+    """The network, its gateway, the host and the broadcast address are no container's."""
+    return request.replace(on_windows=True, host_reserved={V4: HostReservedAttr(3, 1, note="windows host rsvd")})
 
 
 def _pools(call: Call, work: Work) -> Mapping[int, tuple[Cidr, ...]]:

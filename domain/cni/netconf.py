@@ -94,8 +94,9 @@ class NetConf(PluginConf):
 
     `dataplane_options` holds the string-valued options; `dataplane_type` is None when `dataplane_options.type` is
     absent, and a text that names no dataplane when it is no string. `mesos_labels` are (key, value) in the order
-    given. host-local's own settings are read by who needs them, from the original text. `lost` are settings that a DEL
-    needs and cannot read: (keys that lead there, why). `lost_ipam` is why it cannot read which IPAM plugin there is.
+    given. `dns` and `policies` are JSON texts, which only Windows reads. host-local's own settings are read by who
+    needs them, from the original text. `lost` are settings that a DEL needs and cannot read: (keys that lead there,
+    why). `lost_ipam` is why it cannot read which IPAM plugin there is.
     """
 
     mode: str = ""
@@ -131,8 +132,11 @@ class NetConf(PluginConf):
     windows_use_single_network: bool = False
     windows_disable_default_deny_all_policy: bool = False
     windows_loopback_dsr: bool = False
+    windows_disable_host_subnet_nat_exclusion: bool = False
     windows_pod_deletion_timestamp_timeout: int = 0
     runtime_dns: RuntimeDns = RuntimeDns()
+    dns: str = ""
+    policies: str = ""
     ipam: IpamSettings = IpamSettings()
     policy: PolicySettings = PolicySettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
@@ -296,6 +300,8 @@ _NETCONF: Fields = {
     **_same(integer, "windows_pod_deletion_timestamp_timeout"),
     **_same(flag, "nodename_file_optional", "require_mtu_file", "include_default_routes"),
     **_same(flag, "windows_use_single_network", "windows_disable_default_deny_all_policy"),
+    **_same(flag, "windows_disable_host_subnet_nat_exclusion"),
+    **_same(_raw, "dns", "policies"),
     **_same(unsigned, "vxlan_vni"),
     **_same(texts, "readiness_gates"),
     "ipam": ("ipam", section(_IPAM, lambda found: IpamSettings(**found), _IPAM_GO_TYPE, "ipam.", "")),

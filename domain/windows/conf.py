@@ -1,7 +1,7 @@
 """What a network configuration says to Windows nodes: endpoint policies, name servers, the kind of network.
 
-Linux nodes ignore all of it, so it is read from the configuration's text here, by whoever connects a container on
-Windows. Keys match in any case, as Go's decoder has it; the installer's template writes `DNS`, others `dns`.
+Linux nodes ignore all of it, so what is more than a flag is read here, by whoever connects a container on Windows, and
+not with the rest of the configuration.
 
 Invariant: a policy is kept as it was given, in the words of the older generation of HNS, whichever it was written in.
 """
@@ -9,9 +9,9 @@ Invariant: a policy is kept as it was given, in the words of the older generatio
 from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
-from domain.cni.json_fields import WrongType, flag, members, read_fields, section, sections, text, texts
+from domain.cni.json_fields import WrongType, members, read_fields, section, sections, text, texts
 from domain.cni.result import Dns
-from domain.json_text import JsonError, dumps, parse
+from domain.json_text import dumps, parse
 from domain.value import Value
 
 TYPE_CHECKING = False
@@ -71,14 +71,14 @@ class WindowsConf(Value):
     deletion_timeout: int = _DEFAULT_TIMEOUT
 
 
-def read_windows_conf(netconf: NetConf, netconf_text: str) -> WindowsConf:
+def read_windows_conf(netconf: NetConf) -> WindowsConf:
     """CniError 999 for what Windows cannot use: the texts about MAC prefix and VNI are the original's."""
     is_overlay = netconf.mode == VXLAN
     if is_overlay:
         _check_overlay(netconf)
     try:
-        found = _read(netconf_text)
-    except (WrongType, _NoType, JsonError) as error:
+        found = _read(netconf)
+    except (WrongType, _NoType) as error:
         raise CniError(INTERNAL, f"failed to load netconf: {error}") from None
     return WindowsConf(
         netconf.name,
@@ -86,7 +86,7 @@ def read_windows_conf(netconf: NetConf, netconf_text: str) -> WindowsConf:
         single_network=netconf.windows_use_single_network,
         default_deny=not netconf.windows_disable_default_deny_all_policy,
         loopback_dsr=netconf.windows_loopback_dsr,
-        host_subnet_exclusion=not found.get("no_host_subnet", False),
+        host_subnet_exclusion=not netconf.windows_disable_host_subnet_nat_exclusion,
         vni=netconf.vxlan_vni or _DEFAULT_VNI,
         mac_prefix=netconf.vxlan_mac_prefix or _DEFAULT_MAC_PREFIX,
         policies=tuple([policy for policy in found.get("policies", ()) if policy is not None]),
@@ -109,9 +109,12 @@ def _wanted_dns(netconf: NetConf) -> Dns | None:
     return Dns(wanted.servers, wanted.domain, wanted.searches, wanted.options) if wanted.servers else None
 
 
-def _read(netconf_text: str) -> dict[str, Any]:
-    document = parse(netconf_text)
-    return read_fields(document, _KEYS, "NetConf") if isinstance(document, dict) else {}
+def _read(netconf: NetConf) -> dict[str, Any]:
+    return read_fields({"dns": _parsed(netconf.dns), "policies": _parsed(netconf.policies)}, _KEYS, "NetConf")
+
+
+def _parsed(text: str) -> Json:
+    return parse(text) if text else None
 
 
 def _given(found: dict[str, Any]) -> Policy | None:
@@ -147,5 +150,4 @@ _POLICY: Fields = {"name": ("name", text), "value": ("value", members)}
 _KEYS: Fields = {
     "dns": ("dns", section(_DNS, lambda found: Dns(**found), "types.DNS", "dns.")),
     "policies": ("policies", sections(_POLICY, "hns.Policy", "policies.", _given)),
-    "windows_disable_host_subnet_nat_exclusion": ("no_host_subnet", flag),
 }

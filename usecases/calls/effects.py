@@ -44,6 +44,10 @@ def ask_ipam(runtime: Runtime | BridgeRuntime, ipam_call: IpamCall, deadline: De
 
 def connect_device(call: Call, runtime: Runtime, attachment: Attachment, undo: Undo) -> Connected:
     """What came of it; on an error the dataplane itself has taken its pair back."""
+    if runtime.on_windows:
+        from usecases.windows.terms import with_pools
+
+        attachment = with_pools(call, runtime, attachment)
     connected = runtime.dataplane.connect(attachment, call.deadline)
     undo.register("connect", lambda deadline: disconnect(call.request, runtime, deadline))
     return connected

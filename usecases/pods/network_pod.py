@@ -30,6 +30,20 @@ if TYPE_CHECKING:
     from usecases.calls.call import Call
     from usecases.calls.safeguards import Undo
     from usecases.pods.read_pod import PodSubject
+    from usecases.windows.dockershim import SharedEndpoint
+
+
+def pod_networking(
+    call: Call, runtime: Runtime, identity: Identity, mtu: int, existing: Stored[WorkloadEndpoint] | None
+) -> PodNetworking | SharedEndpoint:
+    """On Windows a container may share what its sandbox has."""
+    if runtime.on_windows:
+        from usecases.windows.dockershim import shared_endpoint
+
+        shared = shared_endpoint(call, runtime, existing)
+        if shared is not None:
+            return shared
+    return PodNetworking(call, runtime, identity, mtu, existing)
 
 
 class PodNetworking:
@@ -90,7 +104,12 @@ class PodNetworking:
             replace_host_link=True,
             annotations=self._subject.annotations,
         )
-        return connect_device(self._call, self._runtime, attachment, undo)
+        connected = connect_device(self._call, self._runtime, attachment, undo)
+        if self._runtime.on_windows and self._call.netconf.mode == "vxlan":
+            from usecases.windows.tunnel import keep_tunnel
+
+            keep_tunnel(self._runtime, attachment.node, connected.addresses[0].network, self._call.deadline)
+        return connected
 
 
 def _check_mac(subject: PodSubject) -> None:
@@ -112,6 +131,9 @@ def await_policy(call: Call, runtime: Runtime, endpoint: WorkloadEndpoint) -> No
     """
     seconds = call.netconf.policy_setup_timeout_seconds
     if seconds <= 0:
+        return
+    if runtime.on_windows:
+        runtime.log.warning("policy_setup_timeout_seconds is not used on Windows")
         return
     path = f"{call.netconf.endpoint_status_dir.rstrip('/')}/{status_file_name(policy_key(endpoint))}"
     if not runtime.readiness.file_appears(path, runtime.clock.deadline(float(seconds))):

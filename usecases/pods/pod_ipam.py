@@ -42,6 +42,10 @@ class PodIpam:
                 netconf, text = with_pools(netconf, text, subject.pools)
             elif netconf.ipam.type == HOST_LOCAL:
                 text = self._with_ranges(text)
+                if runtime.on_windows:
+                    from domain.windows.host_local import with_pinned_ranges
+
+                    text = with_pinned_ranges(text)
                 self.routes = pod_routes(text, include_default_routes=netconf.include_default_routes)
             elif netconf.ipam.type == AZURE:
                 from usecases.pods.azure_state import before_add

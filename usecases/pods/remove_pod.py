@@ -32,6 +32,10 @@ MAX_TRIES = 6
 
 def remove_pod(call: Call, runtime: Runtime, identity: Identity) -> None:
     """Tries everything; then raises what failed: the endpoint's failure before the device's before IPAM's."""
+    if runtime.on_windows:
+        from usecases.windows.dockershim import note_deletion
+
+        note_deletion(call, runtime)
     removal = _PodRemoval(call, runtime, identity)
     device = attempt(runtime, "remove the device", lambda: disconnect(call.request, runtime, call.deadline))
     looking = attempt(runtime, "look for the endpoint", removal.look)

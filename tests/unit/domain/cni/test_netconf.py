@@ -27,6 +27,7 @@ INTEGER = ["qps", "burst", "mtu", "num_queues", "policy_setup_timeout_seconds", 
 INTEGER += ["log_file_max_size", "log_file_max_age", "log_file_max_count", "windows_pod_deletion_timestamp_timeout"]
 FLAG = ["nodename_file_optional", "require_mtu_file", "include_default_routes", "windows_use_single_network"]
 FLAG += ["windows_disable_default_deny_all_policy", "windows_loopback_DSR"]
+FLAG += ["windows_disable_host_subnet_nat_exclusion"]
 # key, path in an object, wanted Go type, structure that Go names
 NESTED = [
     *[("ipam", key, "string", "") for key in ("type", "Name", "subnet", "assign_ipv4", "assign_ipv6")],
@@ -249,7 +250,11 @@ def test_null_leaves_the_default(key: str) -> None:
 
 
 def test_unknown_keys_are_ignored() -> None:
-    assert read(capabilities={"x": True}, dns={"nameservers": 5}, plugins=[1]) == NetConf()
+    assert read(capabilities={"x": True}, plugins=[1]) == NetConf()
+
+
+def test_what_only_windows_reads_is_kept_as_it_is() -> None:
+    assert read(DNS={"nameservers": 5}, policies=[7, None]) == NetConf(dns='{"nameservers":5}', policies="[7,null]")
 
 
 def test_the_sections_are_read() -> None:

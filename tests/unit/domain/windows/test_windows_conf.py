@@ -12,8 +12,7 @@ from domain.windows.conf import Policy, WindowsConf, read_windows_conf
 
 
 def conf(**keys) -> WindowsConf:
-    text = dumps({"name": "calico", **keys})
-    return read_windows_conf(parse_netconf(text), text)
+    return read_windows_conf(parse_netconf(dumps({"name": "calico", **keys})))
 
 
 def refusal(**keys) -> str:
@@ -84,15 +83,10 @@ def test_members_of_a_policy_that_are_no_object():
         ("policies", [{"name": "EndpointPolicy"}], 'an EndpointPolicy of "policies" has no "Type": {}'),
         ("policies", [{"name": "EndpointPolicy", "value": {"Type": 1}}], 'has no "Type": {"Type":1}'),
         ("dns", [], "failed to load netconf: json: cannot unmarshal array into Go struct field NetConf.dns of"),
-        ("windows_disable_host_subnet_nat_exclusion", "yes", "cannot unmarshal string"),
     ],
 )
 def test_what_cannot_be_used(key, value, why):
     assert why in refusal(**{key: value})
-
-
-def test_a_text_that_is_no_object():
-    assert read_windows_conf(parse_netconf("null"), "null") == WindowsConf("")
 
 
 def test_name_servers_of_the_runtime_come_before_those_of_the_configuration():
