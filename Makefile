@@ -45,7 +45,7 @@ UT_TRANSPORTS_KDD := tests/integration/pods/test_pods_golden.py tests/integratio
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all runtimes cluster chaos tested dist image release demo test bench site keys behaviours lock manifests proto clean
+.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all runtimes cluster chaos tested dist image release demo test bench site keys pictures behaviours lock manifests proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -188,6 +188,9 @@ site: bootstrap  ## make build/site of the documents, to be read and searched wi
 
 keys: bootstrap  ## write what parsers know of keys and annotations into docs/configuration.md and docs/annotations.md
 	@PYTHONPATH=. $(VENV)/bin/python packaging/site/keys.py
+
+pictures: bootstrap  ## draw the diagrams of the documents, docs/pictures
+	@$(VENV)/bin/python packaging/site/pictures.py
 
 behaviours: bootstrap  ## say in docs/behaviours.md which test shows which behaviour
 	@$(VENV)/bin/python tests/house/behaviours.py

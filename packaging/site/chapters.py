@@ -31,6 +31,10 @@ CHAPTERS = {
     ),
     "Change it": ("ARCHITECTURE.md", "CONTRIBUTING.md", DECISIONS, "docs/behaviours.md"),
 }
+SHORT = {
+    "README.md": "Overview",
+    "docs/differences.md": "Differences",
+}  # for titles that say too little there, or too much
 OF_NEW_PAGES = "Run it"
 
 

@@ -24,6 +24,7 @@ nitpicky = True
 html_theme = "furo"
 html_static_path = [str(Path(__file__).parent / "static")]
 html_css_files = ["tortie.css"]
+html_search_scorer = str(Path(__file__).parent / "static/scorer.js")
 html_copy_source = html_show_sourcelink = html_use_index = False
 html_theme_options = {"navigation_with_keys": True, "top_of_page_buttons": []}
 pygments_style, pygments_dark_style = "sphinx", "github-dark"

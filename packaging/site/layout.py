@@ -17,7 +17,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from chapters import DECISIONS, FIRST, ROOT, chapters
+from chapters import DECISIONS, FIRST, ROOT, SHORT, chapters
 from leaves import Leaf, leaves
 
 _LINK = re.compile(r"(?P<before>\]\()(?P<target>[^)\s]+)(?P<after>\))")
@@ -86,7 +86,12 @@ class Layout:
 
 
 def toctree(pages: list[str], *options: str) -> str:
-    return _TOCTREE.format(options="\n".join(f":{one}:" for one in options), names="\n".join(pages))
+    return _TOCTREE.format(options="\n".join(options), names="\n".join(pages))
+
+
+def _entry(name: str) -> str:
+    short = SHORT.get(name)
+    return f"{short} <{page_of(name)}>" if short else page_of(name)
 
 
 def decisions(layout: Layout) -> None:
@@ -107,7 +112,7 @@ def main(folder: Path) -> None:
         layout.write(leaf.page, layout.linked(leaf.text, leaf.source, leaf.page))
     decisions(layout)
     for title, names in chapters().items():
-        trees += toctree([page_of(name) for name in names], f"caption: {title}")
+        trees += toctree([_entry(name) for name in names], f":caption: {title}")
         for name in names:
             if name != DECISIONS:
                 layout.document(name, grown)

@@ -78,7 +78,7 @@ def symptoms(document: str) -> Iterator[Leaf]:
                 parts += ["## Cause", _sentence(cause)]
             parts += ["## What to do", _sentence(row.cell("what to do"))]
             parts += ["`…` stands for names and numbers; words in italics are somebody else's."]
-            yield _leaf(f"symptoms/{slug(row.cells[0])}.md", TROUBLESHOOTING, row, parts)
+            yield _leaf(f"symptoms/{slug(row.cells[0])}.md", TROUBLESHOOTING, row, [f"# {row.cells[0]}", *parts])
 
 
 def keys(document: str, read: dict[str, str]) -> Iterator[Leaf]:
@@ -91,6 +91,7 @@ def keys(document: str, read: dict[str, str]) -> Iterator[Leaf]:
         key = row.cells[0].strip("`")
         example = {**around, **_example(key, kinds[row.chapter])}
         parts = [
+            f"# `{key}` ({folder})",
             f"Of {row.chapter}, in [Configuration](#{anchor(row.heading)}): {row.heading}.",
             _sentence(row.cell("what it does")),
             f"- type: {row.cell('type')}\n- default: {row.cell('default')}\n- since: {row.cell('since')}",
@@ -106,6 +107,7 @@ def wishes(document: str, read: dict[str, str]) -> Iterator[Leaf]:
             continue
         name = row.cells[0].strip("`")
         parts = [
+            f"# `{name}`",
             f"In [Annotations](#{anchor(row.heading)}): {row.heading}.",
             _sentence(row.cell("what it does")),
             f"- value: {row.cell('value')}\n- since: {row.cell('since')}",
@@ -116,7 +118,7 @@ def wishes(document: str, read: dict[str, str]) -> Iterator[Leaf]:
 
 def _leaf(page: str, source: str, row: Row, parts: list[str]) -> Leaf:
     """No chapter lists it: hundreds of lines at the side would help nobody."""
-    text = "\n\n".join(["---\norphan: true\n---", f"# {row.cells[0]}", *parts])
+    text = "\n\n".join(["---\norphan: true\n---", *parts])
     return Leaf(page, source, row.line, text + "\n")
 
 
