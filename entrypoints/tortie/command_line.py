@@ -24,7 +24,7 @@ from entrypoints.tortie import (
     version,
 )
 from entrypoints.tortie.client_config import DEFAULT_PATH
-from entrypoints.tortie.ipam import check, configure, gc, release, show, upgrade
+from entrypoints.tortie.ipam import check, configure, gc, metrics, release, show, upgrade
 from entrypoints.version import VERSION
 from entrypoints.wiring.calico import DEFAULT_SQLITE_PATH
 
@@ -58,7 +58,7 @@ COMMANDS: tuple[Command | Group, ...] = (
     Group(
         "ipam",
         "Show, check and repair IP address management.",
-        (show.COMMAND, check.COMMAND, gc.COMMAND, release.COMMAND, configure.COMMAND, upgrade.COMMAND),
+        (show.COMMAND, check.COMMAND, metrics.COMMAND, gc.COMMAND, release.COMMAND, configure.COMMAND, upgrade.COMMAND),
     ),
     doctor.COMMAND,
     install.COMMAND,

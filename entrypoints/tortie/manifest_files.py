@@ -171,23 +171,27 @@ def _of_stdin(limit: int) -> bytes:
     return octets
 
 
-def write_text(path: str, text: str) -> None:
-    """The whole of a file, mode 0600; whoever reads it meanwhile sees the old one. BadFile if it cannot be written."""
+def write_text(path: str, text: str, mode: int = 0o600) -> None:
+    """The whole of a file, of that mode whatever the umask; whoever reads it meanwhile sees the old one.
+
+    BadFile if it cannot be written.
+    """
     try:
         if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a terminal is written to, not replaced
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
             return
-        _replace(path, text.encode())
+        _replace(path, text.encode(), mode)
     except OSError as error:
         raise BadFile(f"{path}: {error.strerror}") from None
 
 
-def _replace(path: str, octets: bytes) -> None:
+def _replace(path: str, octets: bytes, mode: int) -> None:
     beside = f"{path}.{os.getpid()}.new"
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         with open(descriptor, "wb") as file:
+            os.fchmod(descriptor, mode)
             file.write(octets)
             file.flush()
             os.fsync(descriptor)

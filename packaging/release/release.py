@@ -28,7 +28,7 @@ sys.path.append(str(ROOT))  # run by its path, a script finds what is beside it 
 from entrypoints.version import VERSION
 
 SUMS = "SHA256SUMS"
-READ = ("install", "operating", "troubleshooting", "upgrade")  # of docs/
+READ = ("install", "metrics", "operating", "troubleshooting", "upgrade")  # of docs/
 
 
 def contents(made: Path, arch: str, when: int) -> tuple[list[Entry], str]:
@@ -39,6 +39,7 @@ def contents(made: Path, arch: str, when: int) -> tuple[list[Entry], str]:
         *programs(made),
         *texts(made / "LICENSES", "LICENSES/"),
         *texts(ROOT / "manifests", "manifests/"),
+        *texts(ROOT / "manifests" / "monitoring", "manifests/monitoring/"),
         *texts(ROOT, "", "LICENSE"),
         *[Entry(f"docs/{name}.md", (ROOT / "docs" / f"{name}.md").read_bytes()) for name in READ],
         Entry("sbom.cdx.json", materials.encode()),
