@@ -45,7 +45,7 @@ UT_TRANSPORTS_KDD := tests/integration/pods/test_pods_golden.py tests/integratio
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all runtimes cluster chaos tested dist image release demo test bench site keys pictures behaviours lock manifests proto clean
+.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all runtimes cluster chaos tested dist image release man demo test bench site keys pictures behaviours lock manifests proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -169,9 +169,14 @@ release: bootstrap  ## write dist/release: a tarball for each of ARCHES, checksu
 	@PYTHON="$(PYTHON)" packaging/bootstrap.sh release
 	@build/release-tools/bin/python packaging/release/release.py dist dist/release $(ARCHES)
 
+man: bootstrap  ## write the manual page of tortie, and what shells complete by, into build/share
+	@$(VENV)/bin/python packaging/manual.py build/share
+
 DIST ?=
-install: $(if $(DIST),dist,build)  ## copy them to $DESTDIR/opt/cni/bin (DIST=1: the one of `make dist`; BRIDGE=1: also as `bridge`)
+SHARE ?= /usr/local/share
+install: $(if $(DIST),dist,build)  ## copy them to $DESTDIR/opt/cni/bin, manual page and completion to $DESTDIR/usr/local/share (DIST=1: the one of `make dist`; BRIDGE=1: also as `bridge`)
 	@$(VENV)/bin/python packaging/bundle.py install $(if $(DIST),$(EXECUTABLE),$(BIN)) "$(DESTDIR)/opt/cni/bin" $(if $(BRIDGE),--also bridge)
+	@$(VENV)/bin/python packaging/manual.py "$(DESTDIR)$(SHARE)"
 
 QUICK ?=
 ROUNDS ?=

@@ -11,6 +11,7 @@ import sys
 from domain.cni.go_quote import printable
 from domain.value import Value
 from entrypoints.tortie import (
+    completion,
     convert,
     delete,
     doctor,
@@ -65,10 +66,18 @@ COMMANDS: tuple[Command | Group, ...] = (
     uninstall.COMMAND,
     refresh_token.COMMAND,
     version.COMMAND,
+    completion.COMMAND,
 )
 # kubectl's spellings; here a check asks the server for what is there, and writes nothing on either side.
 _DRY_RUNS = {"--dry-run=client": "--dry-run", "--dry-run=server": "--dry-run"}
-_LEFT_OUT = {"help": "Show the help of a command."}
+_HELP = "Show the help of a command."
+EXIT_CODES = {
+    0: "done",
+    1: "it could not be done, or something was found that wants to be acted on: standard error or the answer says what",
+    2: "the command line is not understood, and nothing was done",
+    130: "ended by Ctrl-C",
+    141: "nobody reads the output any more",
+}
 
 
 def parsed(arguments: Sequence[str]) -> Namespace:
@@ -118,7 +127,8 @@ def command_parser() -> CommandParser:
         description="Set up, show and change a Calico datastore.",
         parents=[shared],
         allow_abbrev=False,
-        epilog="`tortie help COMMAND` shows the options of a command, with examples.",
+        epilog=_epilog(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("-v", "--version", action="version", version=VERSION, help="show the version and end")
     parser.group = True
@@ -132,7 +142,7 @@ def command_parser() -> CommandParser:
                 _add(below, command, shared)
         else:
             _add(commands, item, shared)
-    helper = commands.add_parser("help", help=_LEFT_OUT["help"], description=_LEFT_OUT["help"], allow_abbrev=False)
+    helper = commands.add_parser("help", help=_HELP, description=_HELP, allow_abbrev=False)
     helper.add_argument("words", metavar="COMMAND", nargs="*", help="such as `get` or `ipam show`")
     helper.set_defaults(command=None, parser=helper)
     return parser
@@ -185,6 +195,11 @@ def _add(parsers: Any, command: Command, shared: ArgumentParser) -> None:
     parser.about = command
     parser.set_defaults(command=command, parser=parser)
     command.add_arguments(parser)
+
+
+def _epilog() -> str:
+    codes = "".join([f"  {code:<5}{about}\n" for code, about in EXIT_CODES.items()])
+    return f"`tortie help COMMAND` shows the options of a command, with examples.\n\nexit codes:\n{codes}"
 
 
 def _indented(lines: str) -> str:

@@ -19,10 +19,12 @@ import os
 import sys
 
 from domain.cni.netconf import KubernetesSettings, NetConf
+from entrypoints.tortie import completion
 from entrypoints.tortie.answer import Answer, people, told
 from entrypoints.tortie.client_config import client_config
 from entrypoints.tortie.command import FAULTS
 from entrypoints.tortie.command_line import parsed
+from entrypoints.tortie.resources import DEFAULT_NAMESPACE
 from entrypoints.tortie.session import Session
 from entrypoints.wiring.calico import SELF_CONTAINED, setting
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import TextIO
 
+    from adapters.records.kinds import Kind
     from entrypoints.tortie.command import Command
     from entrypoints.wiring.container import Container
     from entrypoints.wiring.plain_container import PlainContainer
@@ -55,6 +58,8 @@ def main(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) 
 
 def run(arguments: Sequence[str], environment: Mapping[str, str], container: Container | PlainContainer) -> int:
     """The same with the ports of a container, which is configured here."""
+    if tuple(arguments[:1]) == (completion.WORD,):
+        return _complete(arguments[1:], environment, container)
     try:
         options = parsed(arguments)
     except SystemExit as ended:  # argparse has said what is wrong, or has shown the help that was asked for
@@ -74,6 +79,26 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], container: Con
     finally:
         session.close()
     return answer.code
+
+
+def _complete(words: Sequence[str], environment: Mapping[str, str], container: Container | PlainContainer) -> int:
+    """What a shell asks when Tab is pressed; whatever goes wrong, it gets fewer answers and no error."""
+    session = Session(container, completion.PATIENCE)
+
+    def names(kind: Kind, given: Mapping[str, str]) -> list[str]:
+        try:
+            _configure(container, completion.options_of(given), environment)
+            return completion.stored_names(kind, given.get("namespace", DEFAULT_NAMESPACE), session)
+        except FAULTS:
+            return []
+
+    try:
+        _deliver(completion.answered(words, names))
+    except (BrokenPipeError, OSError):
+        return _unheard(0)
+    finally:
+        session.close()
+    return 0
 
 
 def _helped(code: int) -> int:

@@ -27,12 +27,12 @@ BUDGET = 60.0  # seconds for one command
 
 
 class Session:
-    def __init__(self, container: Container | PlainContainer) -> None:
+    def __init__(self, container: Container | PlainContainer, budget: float = BUDGET) -> None:
         self._container = container
         self._datastore: Datastore | None = None
         self.clock: Clock = container.clock()
         self.log: Log = container.log()
-        self.deadline: Deadline = self.clock.deadline(BUDGET)
+        self.deadline: Deadline = self.clock.deadline(budget)
 
     @property
     def datastore(self) -> Datastore:

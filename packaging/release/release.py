@@ -17,8 +17,10 @@ import argparse
 import hashlib
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from layout import ROOT, Entry, commit_time, programs, tarball, texts
 from sbom import bill
@@ -28,7 +30,7 @@ sys.path.append(str(ROOT))  # run by its path, a script finds what is beside it 
 from entrypoints.version import VERSION
 
 SUMS = "SHA256SUMS"
-READ = ("install", "metrics", "operating", "troubleshooting", "upgrade")  # of docs/
+READ = ("commands", "install", "metrics", "operating", "troubleshooting", "upgrade")  # of docs/
 
 
 def contents(made: Path, arch: str, when: int) -> tuple[list[Entry], str]:
@@ -41,10 +43,20 @@ def contents(made: Path, arch: str, when: int) -> tuple[list[Entry], str]:
         *texts(ROOT / "manifests", "manifests/"),
         *texts(ROOT / "manifests" / "monitoring", "manifests/monitoring/"),
         *texts(ROOT, "", "LICENSE"),
+        *shared(),
         *[Entry(f"docs/{name}.md", (ROOT / "docs" / f"{name}.md").read_bytes()) for name in READ],
         Entry("sbom.cdx.json", materials.encode()),
         Entry("versions", (made / "versions").read_bytes()),
     ], materials
+
+
+def shared() -> list[Entry]:
+    """The manual page, and what shells complete by: made from the parser, which needs the product's own packages."""
+    with TemporaryDirectory() as folder:
+        words = [str(ROOT / ".venv" / "bin" / "python"), str(ROOT / "packaging" / "manual.py"), folder]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+        made = [path for path in Path(folder).rglob("*") if path.is_file()]
+        return [Entry(f"share/{path.relative_to(folder)}", path.read_bytes()) for path in made]
 
 
 def release(dist: Path, target: Path, arches: list[str]) -> None:

@@ -69,6 +69,7 @@ def test_unpacked_it_runs_under_each_name(release: Path, tmp_path: Path) -> None
     assert (folder / "calico").stat().st_mode & 0o7777 == 0o755
     assert (folder / "manifests" / "fresh.yaml").is_file()
     assert (folder / "docs" / "install.md").is_file()
+    assert (folder / "share" / "man" / "man1" / "tortie.1").is_file()
 
 
 def test_everything_inside_is_billed_and_has_its_terms(release: Path, executable: Path, tmp_path: Path) -> None:
