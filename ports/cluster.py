@@ -40,6 +40,10 @@ class Cluster(ABC):
         """What a read of this pod's endpoint moments ago has shown may be the answer: they are one object."""
 
     @abstractmethod
+    def pod_now(self, namespace: str, name: str, deadline: Deadline) -> Pod:
+        """The same as the API server says it now, whatever has been read before."""
+
+    @abstractmethod
     def pods_on(self, node: str, deadline: Deadline) -> tuple[Pod, ...]:
         """All pods that are scheduled to a node, as they are now; () also for a node that nobody knows."""
 

@@ -50,7 +50,7 @@ def assign_addresses(call: Call, runtime: Runtime, undo: Undo) -> Result:
     assignment = _Assignment(call, runtime, identity, undo)
     machine = _machine(call, runtime, identity) if identity.is_named_as_launcher else None
     try:
-        return _result(assignment.for_container()) if machine is None else assignment.for_machine(machine)
+        return assignment.for_pod_or_container() if machine is None else assignment.for_machine(machine)
     except IpamError as error:
         if runtime.datastore.left_out:
             from usecases.ipam.sound_records import blame_left_out
@@ -77,7 +77,19 @@ class _Assignment:
         self._work = Work.on(runtime, call.deadline)
         self._request = _request(call, runtime, identity)
 
-    def for_container(self) -> tuple[Cidr, ...]:
+    def for_pod_or_container(self) -> Result:
+        kept = self._kept() if self._call.netconf.ipam.keep_as is not None and self._call.args.ip is None else None
+        return _result(self._for_container() if kept is None else kept)
+
+    def _kept(self) -> tuple[Cidr, ...] | None:
+        """What stays with the pod's name; None if nothing does. Few pods need what this loads."""
+        from usecases.pods.keep_addresses import Keeping
+
+        keeping = Keeping(self._call, self._runtime, self._identity, self._aimed(self._request))
+        found = keeping.allocations(self._undo, self._draw)
+        return None if found is None else tuple([allocation.answer for allocation in found])
+
+    def _for_container(self) -> tuple[Cidr, ...]:
         work, request = self._work, self._request
         self._undo.register("an unfinished assignment", lambda deadline: free_unfinished(work.until(deadline), request))
         return tuple([self._answer(allocation) for allocation in self._assign(request)])
@@ -144,16 +156,24 @@ class _Assignment:
         if not any(request.counts.values()):
             work.log.warning(BOTH_OFF)
             return ()
-        request = request.replace(
-            pools=_pools(call, work),
-            namespace_labels=_namespace_labels(call, runtime, self._identity),
-            busy=tuple([address.host_cidr for address in runtime.node.addresses()]),
+        return self._draw(self._aimed(request), self._undo)
+
+    def _aimed(self, request: AssignRequest) -> AssignRequest:
+        """The request with what decides from where it is served."""
+        return request.replace(
+            pools=_pools(self._call, self._work),
+            namespace_labels=_namespace_labels(self._call, self._runtime, self._identity),
+            busy=tuple([address.host_cidr for address in self._runtime.node.addresses()]),
         )
+
+    def _draw(self, request: AssignRequest, undo: Undo) -> tuple[Allocation, ...]:
+        """One address of each IP version that is wanted."""
+        call, runtime, work = self._call, self._runtime, self._work
         began, found = runtime.clock.monotonic(), read_ahead(work, request)
         with host_lock(call, runtime):
             if runtime.clock.monotonic() - began > FRESH:
                 found = read_ahead(work, request)
-            families = auto_assign(work, request, self._undo, found)
+            families = auto_assign(work, request, undo, found)
         for family in families:
             if family.shortfall:
                 from usecases.ipam.explain_shortage import explain_shortage  # few calls are refused

@@ -9,6 +9,7 @@ Invariant: CHECK changes nothing, and a datastore that cannot be reached is not 
 from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
+from domain.ipam.block import KEPT_BY
 from domain.workload.identity import identify
 from ports.datastore import BlockKey, HandleKey, IPPools
 from usecases.calls.this_node import node_name
@@ -40,6 +41,7 @@ def check_addresses(call: Call, runtime: Runtime) -> None:
 class _Checking:
     def __init__(self, work: Work, network: str, identity: Identity) -> None:
         self._work = work
+        self._container = identity.container_id
         self._handle = f"{network}.{identity.container_id}"
         self._machines = network + MACHINE_MARK if identity.is_named_as_launcher else ""
         self._held: dict[str, dict[Cidr, int]] = {}
@@ -61,7 +63,8 @@ class _Checking:
             self._faults.append(f"address {address} is not allocated")
             return
         handle = holder.holder or ""
-        if handle != self._handle and not (self._machines and handle.startswith(self._machines)):
+        is_machines = bool(self._machines) and handle.startswith(self._machines)
+        if handle != self._handle and not is_machines and holder.secondary.get(KEPT_BY) != self._container:
             self._faults.append(f"address {address} is allocated to {handle or 'nobody'} instead of {self._handle}")
             return
         counts = self._held.setdefault(handle, {})

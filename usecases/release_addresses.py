@@ -1,7 +1,8 @@
 """DEL of the IPAM plugin: free whatever a container holds.
 
 What a virtual machine has is freed with the machine, not with a pod of it. Whether its addresses are kept may have
-been decided otherwise when the pod got them, so the DEL of a machine's pod looks at both handles.
+been decided otherwise when the pod got them, so the DEL of a machine's pod looks at both handles. What is kept for a
+pod's name only loses its pod.
 
 Invariant: a container that holds nothing is released successfully, as often as the runtime asks; and so is one of
 which only damaged records tell.
@@ -54,11 +55,16 @@ def release_held(call: Call, runtime: Runtime) -> None:
         cooldown, held, seen = _read(work, handle, identity.node)
         if identity.is_named_as_launcher and _leave_machine(call, runtime, identity, cooldown) and held is None:
             return
+        if held is None and kubernetes and call.netconf.ipam.keep_addresses is not None:
+            from usecases.pods.leave_kept import leave_kept  # few networks keep addresses
+
+            if leave_kept(call, runtime, work, identity):
+                return
         if held is None:
             (held,) = fetch_sound(work.datastore, work.log, HandleKey(legacy), deadline=work.deadline)
         if held is not None and not isinstance(held, Damaged):
             free_held(work, held, cooldown, seen)
-        elif free_without_handle(work, Owner(HOST, identity.node), handle, cooldown):
+        elif free_without_handle(work, Owner(HOST, identity.node), handle, cooldown, identity.container_id):
             runtime.log.warning("Freed addresses whose handle record was gone", handle=handle)
         else:
             runtime.log.warning("Asked to release a container that holds no address", handle=handle)

@@ -74,7 +74,7 @@ class Api:
 
     def write(self, request: HttpRequest, deadline: Deadline) -> Reply:
         """What became of it; `Unavailable` when that is not known."""
-        self._forget(request)
+        self.forget(request.path.removesuffix("/status"))
         tries = _Tries(self._clock, deadline, self._pauses)
         replies: dict[HttpRequest, Reply] = {}
         self._settle([request], replies, tries)
@@ -87,8 +87,8 @@ class Api:
         """Safe to repeat."""
         self._transport.close()
 
-    def _forget(self, request: HttpRequest) -> None:
-        path = request.path.removesuffix("/status")
+    def forget(self, path: str) -> None:
+        """What was read there is asked for anew."""
         self._seen = {one: seen for one, seen in self._seen.items() if one.path != path}
 
     def _settle(self, requests: list[HttpRequest], replies: dict[HttpRequest, Reply], tries: _Tries) -> None:

@@ -1,6 +1,7 @@
 """What Kubernetes says about pods, namespaces, nodes and virtual machines.
 
-Invariant: reading changes nothing, and a pod or namespace that was read moments ago is not read again (`Api`).
+Invariant: reading changes nothing, and a pod or namespace that was read moments ago is not read again (`Api`), unless
+somebody asks how it is now.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ class KubernetesCluster(Cluster):
 
     def pod(self, namespace: str, name: str, deadline: Deadline) -> Pod:
         return decode_pod(self._read(pod_path(namespace, name), ("pods", namespace, name), deadline))
+
+    def pod_now(self, namespace: str, name: str, deadline: Deadline) -> Pod:
+        self._api.forget(pod_path(namespace, name))
+        return self.pod(namespace, name, deadline)
 
     def pods_on(self, node: str, deadline: Deadline) -> tuple[Pod, ...]:
         """One that cannot be read is an error: of a pod that is not told would be concluded that it is gone."""

@@ -21,6 +21,9 @@ class AbsentCluster(Cluster):
     def pod(self, namespace: str, name: str, deadline: Deadline) -> Pod:  # noqa: ARG002 - nobody to ask
         raise BadConfiguration(NOT_CONFIGURED)
 
+    def pod_now(self, namespace: str, name: str, deadline: Deadline) -> Pod:  # noqa: ARG002 - nobody to ask
+        raise BadConfiguration(NOT_CONFIGURED)
+
     def pods_on(self, node: str, deadline: Deadline) -> tuple[Pod, ...]:  # noqa: ARG002 - nobody to ask
         raise BadConfiguration(NOT_CONFIGURED)
 

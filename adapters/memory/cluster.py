@@ -43,6 +43,9 @@ class MemoryCluster(Cluster):
     def pod(self, namespace: str, name: str, deadline: Deadline) -> Pod:  # noqa: ARG002 - answers at once
         return self._find("pods", namespace, name, self.pods.get((namespace, name)))
 
+    def pod_now(self, namespace: str, name: str, deadline: Deadline) -> Pod:
+        return self.pod(namespace, name, deadline)
+
     def pods_on(self, node: str, deadline: Deadline) -> tuple[Pod, ...]:  # noqa: ARG002 - answers at once
         self._require_configured()
         return tuple([self.pods[key] for key in sorted(self.pods) if self.pods[key].node == node])

@@ -38,11 +38,33 @@ if TYPE_CHECKING:
 BOTH_OFF = "ipam.assign_ipv4 and ipam.assign_ipv6 are both off, so no address is assigned"
 
 
+class KeepAddresses(Value):
+    """Ours. Addresses stay with pods whose controller is of such a kind, and with those that ask for it.
+
+    They do so for `seconds` once no pod has them. A node may have `max_per_node` of them, 0 for any number, and a pool
+    gives that share of its addresses to them.
+    """
+
+    owners: tuple[str, ...] = ("StatefulSet",)
+    seconds: int = 86_400
+    max_per_node: int = 256
+    max_pool_percent: int = 50
+
+
+class KeepAs(Value):
+    """What the network plugin tells the IPAM plugin about a pod whose addresses are to stay."""
+
+    name: str = ""
+    pod_uid: str = ""
+    owner: str = ""
+
+
 class IpamSettings(Delegate):
     """`assign_ipv4` and `assign_ipv6` are None when absent. IPv4 is off only if the one says `"false"`, IPv6 is on only
     if the other says `"true"` (Calico quirk).
 
-    With `optional_families` (ours) a version that no pool serves is left out of the answer.
+    With `optional_families` (ours) a version that no pool serves is left out of the answer. `keep_addresses` is None
+    where none are to stay with a name; `keep_as` is the one of this very pod.
     """
 
     name: str = ""
@@ -52,6 +74,8 @@ class IpamSettings(Delegate):
     ipv4_pools: tuple[str, ...] = ()
     ipv6_pools: tuple[str, ...] = ()
     optional_families: bool = False
+    keep_addresses: KeepAddresses | None = None
+    keep_as: KeepAs | None = None
 
     @property
     def why_nothing(self) -> str:
@@ -260,15 +284,27 @@ def _args(value: Json, where: str) -> dict[str, Any]:
     return found
 
 
+def _keep(found: dict[str, Any]) -> KeepAddresses:
+    return KeepAddresses(**found)
+
+
+def _keep_as(found: dict[str, Any]) -> KeepAs:
+    return KeepAs(**found)
+
+
 # Names that several keys spread over fields of NetConf, each read as a mapping of those fields.
 _SPREAD = ("dataplane", "features", "container", "args", "runtime_config")
 
+_KEEP: Fields = {**_same(texts, "owners"), **_same(integer, "seconds", "max_per_node", "max_pool_percent")}
+_KEEP_AS = _same(text, "name", "pod_uid", "owner")
 _IPAM: Fields = {
     "Name": ("name", text),
     **_same(text, "type", "subnet"),
     **_same(text_or_flag, "assign_ipv4", "assign_ipv6"),
     **_same(texts, "ipv4_pools", "ipv6_pools"),
     **_same(flag, "optional_families"),
+    "keep_addresses": ("keep_addresses", _section("ipam.keep_addresses", _KEEP, _keep, "types.KeepAddresses")),
+    "keep_as": ("keep_as", _section("ipam.keep_as", _KEEP_AS, _keep_as, "types.KeepAs")),
 }
 # The original's type has no name, so Go prints all of it (recorded in the answer to `"ipam": "x"`).
 _IPAM_GO_TYPE = (

@@ -2,7 +2,8 @@
 
 An address counts as leaked only if nothing speaks for its holder: tunnels, Windows' own reservations and load balancers
 have no endpoint, and a call that is still at work has not written one yet. A virtual machine keeps its addresses while
-it is off; they are left over only once it is known to be gone, and no pod with an endpoint owns them.
+it is off; they are left over only once it is known to be gone, and no pod with an endpoint owns them. An address that
+is kept for a name is nobody's leak: without a pod its time runs, and when that is over it may be given up.
 
 Invariant: pure; an address for whose holder anything speaks is no leak.
 """
@@ -12,7 +13,8 @@ from __future__ import annotations
 from domain.ipam.address import Address, Cidr
 from domain.ipam.audit_blocks import is_vanished
 from domain.ipam.block import MACHINE_MARK
-from domain.ipam.inventory import INFO, LEAK, Finding
+from domain.ipam.inventory import COLLECT, INFO, LEAK, Finding
+from domain.ipam.kept import KEPT_AS, KEPT_UNTIL, is_kept, is_over, is_unused
 from domain.ipam.pools import pool_of, reserved_cidrs
 from domain.moment import SECOND, parse_go_string
 
@@ -26,11 +28,16 @@ if TYPE_CHECKING:
 
 LEAKED, VANISHED_NODE = "address-without-endpoint", "address-of-vanished-node"
 VANISHED_MACHINE = "address-of-vanished-machine"
+KEPT_WITHOUT_POD, KEPT_TOO_LONG = "kept-address-without-pod", "kept-address-time-is-over"
 UNALLOCATED, ANOTHERS = "endpoint-address-not-allocated", "endpoint-address-of-another"
 TWICE, IN_RESERVATION = "endpoints-share-address", "address-in-reservation"
 LONGEST_CALL = 90  # seconds: the original's budget for one allocation, and more than ours
 _NO_ENDPOINT = "its container has no endpoint"
 _LEAKED_GC = "run `tortie ipam gc --leaked --yes`, which releases it"
+_KEPT_GC = {
+    KEPT_WITHOUT_POD: f"{COLLECT}, with which its time begins",
+    KEPT_TOO_LONG: f"{COLLECT}, which gives it up, as whoever is short of addresses does",
+}
 
 
 def address_findings(inventory: Inventory) -> Iterator[Finding]:
@@ -96,7 +103,8 @@ def belongs(endpoint: WorkloadEndpoint, holder: Attribute) -> bool:
         return True
     if container and name.endswith("." + container):
         return True
-    return (not container or is_of_machine(holder)) and _pod_of(endpoint) in _owners(holder)
+    shared = not container or is_of_machine(holder) or is_kept(holder)
+    return shared and _pod_of(endpoint) in _owners(holder)
 
 
 def _pod_of(endpoint: WorkloadEndpoint) -> tuple[str, str]:
@@ -126,7 +134,7 @@ def describe(holder: Attribute) -> dict[str, str]:
     return {name: text for name, text in words.items() if text}
 
 
-_WORDS = ("node", "namespace", "pod", "type", "timestamp")
+_WORDS = ("node", "namespace", "pod", "type", "timestamp", KEPT_AS, KEPT_UNTIL)
 
 
 def is_of_container(holder: Attribute) -> bool:
@@ -173,7 +181,7 @@ def _leak(inventory: Inventory, endpoints: Endpoints, block: Block, ordinal: int
     if suspicion is None or _is_young(inventory, holder):
         return None
     kind, reason, mark = suspicion
-    advice = _LEAKED_GC
+    advice = _KEPT_GC.get(kind, _LEAKED_GC)
     if inventory.unreadable.endpoints:
         advice = "mend the unreadable endpoint records first: one of them may be its own"
     return Finding(
@@ -181,7 +189,7 @@ def _leak(inventory: Inventory, endpoints: Endpoints, block: Block, ordinal: int
         str(address),
         reason,
         advice,
-        level=LEAK,
+        level=INFO if kind in _KEPT_GC else LEAK,
         holder=describe(holder),
         repairable=not inventory.unreadable.endpoints,
         address=address,
@@ -196,7 +204,13 @@ def _suspicion(inventory: Inventory, endpoints: Endpoints, block: Block, ordinal
     holder, address = block.holder(ordinal), block.cidr.at(ordinal)
     assert holder is not None  # noqa: S101 - the caller has looked
     node = holder.secondary.get("node", "")
-    if is_of_machine(holder):
+    if is_kept(holder):
+        left_over = not is_unused(holder) or is_over(holder, inventory.now)
+        kind, reason = KEPT_WITHOUT_POD, "it is kept for a name, and the pod that had it has no endpoint"
+        if is_unused(holder):
+            kind, reason = KEPT_TOO_LONG, "it was kept for a name, for longer than it is to be"
+        mark = str(block.sequences.get(ordinal, 0))
+    elif is_of_machine(holder):
         left_over = inventory.machines.get(holder.holder or "") is False and not endpoints.have_owner_of(holder)
         kind, reason = VANISHED_MACHINE, "its virtual machine does not exist, and no pod owns it"
         mark = machine_mark(block, ordinal)

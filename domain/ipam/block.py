@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 PENDING, CONFIRMED, PENDING_DELETION = "pending", "confirmed", "pendingDeletion"
 HOST, VIRTUAL = "host", "virtual"
 MACHINE_MARK = ".vmi."  # in the handle of every virtual machine, which its containers share
+KEPT_BY = "kept-by"  # in the attributes of an address that stays with a name (domain.ipam.kept): whose sandbox has it
 WINDOWS_HANDLE = "windows-reserved-ipam-handle"
 
 _CLOCKS_DIFFER = 3600 * SECOND

@@ -27,6 +27,7 @@ IP_FAMILIES = _CNI + "ipFamilies"
 HW_ADDR = _CNI + "hwAddr"
 FLOATING_IPS = _CNI + "floatingIPs"
 ALLOWED_SOURCE_PREFIXES = _CNI + "allowedSourcePrefixes"
+KEEP_ADDRESSES = "tortie.io/keep-addresses"  # ours
 # What an ADD writes back to the pod.
 POD_IP = _CNI + "podIP"
 POD_IPS = _CNI + "podIPs"

@@ -1,4 +1,5 @@
-"""calico-ipam's configuration with the pools and IP versions that a pod or its namespace wishes.
+"""calico-ipam's configuration with the pools and IP versions that a pod or its namespace wishes, and the name that its
+addresses are kept for.
 
 Invariant: the text and the values say the same, and all other members are as they were given.
 """
@@ -10,7 +11,10 @@ from domain.json_text import dumps, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from domain.cni.netconf import NetConf
+    from collections.abc import Mapping
+
+    from domain.cni.netconf import KeepAs, NetConf
+    from domain.json_text import Json
     from domain.workload.annotations import PoolWishes
 
 
@@ -27,14 +31,25 @@ def with_pools(netconf: NetConf, text: str, wishes: PoolWishes) -> tuple[NetConf
     changes = _changes(wishes)
     if not changes:
         return netconf, text
+    told = _told(text, {name: list(value) if isinstance(value, tuple) else value for name, value in changes.items()})
+    return netconf.replace(ipam=netconf.ipam.replace(**changes)), told
+
+
+def with_kept(netconf: NetConf, text: str, keep_as: KeepAs) -> tuple[NetConf, str]:
+    """The same for the name that the addresses are kept for."""
+    told = _told(text, {"keep_as": {"name": keep_as.name, "pod_uid": keep_as.pod_uid, "owner": keep_as.owner}})
+    return netconf.replace(ipam=netconf.ipam.replace(keep_as=keep_as)), told
+
+
+def _told(text: str, members: Mapping[str, Json]) -> str:
     document = parse(text)
     ipam = document.get("ipam") if isinstance(document, dict) else None
     if not isinstance(ipam, dict):
         raise NoIpamSection("data on stdin was of unexpected type")
-    for name, value in changes.items():
+    for name, value in members.items():
         ipam.pop(name, None)  # of several spellings of one key the last one counts
-        ipam[name] = list(value) if isinstance(value, tuple) else value
-    return netconf.replace(ipam=netconf.ipam.replace(**changes)), dumps(document)
+        ipam[name] = value
+    return dumps(document)
 
 
 def _changes(wishes: PoolWishes) -> dict[str, tuple[str, ...] | str]:

@@ -30,7 +30,7 @@ sys.path.append(str(ROOT))  # run by its path, a script finds what is beside it 
 from entrypoints.version import VERSION
 
 SUMS = "SHA256SUMS"
-READ = ("commands", "install", "metrics", "operating", "troubleshooting", "upgrade")  # of docs/
+READ = ("commands", "install", "kept-addresses", "metrics", "operating", "troubleshooting", "upgrade")  # of docs/
 
 
 def contents(made: Path, arch: str, when: int) -> tuple[list[Entry], str]:

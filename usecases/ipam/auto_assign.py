@@ -32,7 +32,7 @@ from usecases.ipam.work import LostRace, rewrite, until_won
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from domain.ipam.address import Cidr
     from domain.ipam.block import Block
@@ -85,6 +85,7 @@ class _Family:
         self._request = terms.request
         self._count = terms.request.counts[terms.version]
         self._undo = undo
+        self._gave_up_kept = False
         self._allocations: list[Allocation] = []
         self._messages: list[str] = []
 
@@ -130,6 +131,8 @@ class _Family:
             try:
                 block = supply.next()
             except BlockLimitReached as error:
+                if self._gives_up_kept(supply.full):
+                    return self._draw()
                 self._messages.append(
                     "Need to allocate an IPAM block but could not - "
                     f"limit of {error.limit} blocks reached for this node"
@@ -167,10 +170,12 @@ class _Family:
         from usecases.ipam.claim_place import in_node_order  # few calls borrow
 
         blocks = self._work.datastore.list(Blocks(self._terms.version), self._work.deadline)
+        if self._gives_up_kept(blocks):
+            return self._draw()
         if self._terms.config.strict_affinity:
             self._messages.append(STRICT)
             self._log_foreign(blocks)
-            return
+            return None
         exhausted: list[str] = []
         for pool in self._terms.choice.usable:
             for block in in_node_order(self._work, self._request.owner, pool, self._terms.reserved, blocks):
@@ -180,6 +185,16 @@ class _Family:
                 exhausted.append(str(pool.cidr))
         if exhausted:
             self._messages.append(f"No IPs available in pools: [{' '.join(exhausted)}]")
+        return None
+
+    def _gives_up_kept(self, blocks: Iterable[Stored[Block]]) -> bool:
+        """Whether there are addresses now that were kept for a name for too long. Asked once, when others are short."""
+        from usecases.ipam.unused_kept import give_up_kept  # few calls are short of addresses
+
+        if self._gave_up_kept:
+            return False
+        self._gave_up_kept = True
+        return give_up_kept(self._work, [block.record for block in blocks])
 
     def _log_foreign(self, blocks: tuple[Stored[Block], ...]) -> None:
         """Say what strict affinity withholds; the answer's text is the original's and says nothing of it."""

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 
 class BlockSupply:
-    """For one IP version of one request. `owned` counts the node's blocks in usable pools, those just claimed too."""
+    """For one IP version of one request. `owned` counts the node's blocks in usable pools, those just claimed too.
+
+    `full` are those of the node's that have too few free addresses.
+    """
 
     def __init__(self, work: Work, terms: Terms, *, limited: bool = True) -> None:
         self._work = work
@@ -38,6 +41,7 @@ class BlockSupply:
         self._limited = limited
         self._host_reserved = terms.request.host_reserved.get(terms.version)
         self.owned = 0
+        self.full: list[Stored[Block]] = []
         self._own: list[Stored[Affinity]] = []
         self._own_are_all = not terms.may_lag
         self._own_from(terms.affinities)
@@ -58,6 +62,7 @@ class BlockSupply:
             self._used.add(block.record.cidr)
             if self._free(block) >= least:
                 return block
+            self.full.append(block)
         self._require_claimable()
         return self._claim(least)
 

@@ -1,5 +1,7 @@
 """Free a container whose handle record is gone, or damaged, although blocks still hold addresses for it.
 
+A container that has kept addresses holds none under its own handle; as the blocks are at hand, they show these, too.
+
 The blocks are the truth and the handle only an index to them, so all blocks are read, in one listing. Where a listing
 goes page by page only the node's own blocks are: runtimes repeat DEL, and each must stay cheap in a large cluster.
 
@@ -8,6 +10,7 @@ Invariant: as in free_addresses: only addresses whose holder is the named handle
 
 from __future__ import annotations
 
+from domain.ipam.block import KEPT_BY
 from ports.datastore import Affinities, AffinityKey, BlockKey, Blocks
 from ports.errors import Damaged
 from usecases.ipam.free_addresses import Chosen, free_in_block
@@ -20,8 +23,11 @@ if TYPE_CHECKING:
     from usecases.ipam.work import Work
 
 
-def free_without_handle(work: Work, owner: Owner | None, handle: str, cooldown: int) -> int:
-    """How many addresses were freed. `owner` is the node that asks; None: an operator does, who can wait."""
+def free_without_handle(work: Work, owner: Owner | None, handle: str, cooldown: int, container: str = "") -> int:
+    """How many addresses were freed. `owner` is the node that asks; None: an operator does, who can wait.
+
+    Those that are kept for a name, and that the `container` has, are left to the name.
+    """
     mine = Chosen(lambda block: block.held_by(handle), cooldown)
     if owner is None or work.datastore.lists_in_one_go:
         blocks = work.datastore.list(Blocks(), work.deadline)
@@ -34,6 +40,10 @@ def free_without_handle(work: Work, owner: Owner | None, handle: str, cooldown: 
                 freed += len(free_in_block(work, stored.record.cidr, mine, stored).holders)
             except Damaged as error:  # by somebody who was faster
                 tell_damaged(work.log, error)
+        if container and any(one.secondary.get(KEPT_BY) == container for one in stored.record.attributes):
+            from usecases.ipam.unused_kept import leave_in  # few networks keep addresses
+
+            leave_in(work, stored.record.cidr, container)
     return freed
 
 

@@ -16,6 +16,7 @@ from domain.ipam.audit_addresses import machine_mark
 from domain.ipam.audit_blocks import lost_ordinals
 from domain.ipam.audit_handles import plain
 from domain.ipam.block import PENDING_DELETION, Handle
+from domain.ipam.kept import left_alone
 from domain.ipam.release import Release
 from ports.datastore import AffinityKey, BlockKey, Blocks, HandleKey, WorkloadEndpoints
 from ports.errors import AlreadyExists, Conflict, Missing
@@ -195,6 +196,26 @@ def _release_of_machine(work: Work, finding: Finding) -> bool:
     return bool(freed.holders)
 
 
+def _leave_to_name(work: Work, finding: Finding) -> bool:
+    """Its time begins, unless it is another allocation by now: a pod may have taken it, or left it."""
+    address, cidr = finding.address, finding.block
+    assert address is not None  # noqa: S101 - such findings name an address and its block
+    assert cidr is not None  # noqa: S101 - likewise
+    done = False
+
+    def left(block: Block | None) -> Block | Leave:
+        nonlocal done
+        ordinal = block.ordinal(address) if block else 0
+        holder = block.holder(ordinal) if block else None
+        if block is None or holder is None or str(block.sequences.get(ordinal, 0)) != finding.mark:
+            return LEAVE
+        done = True
+        return block.give(ordinal, left_alone(holder, work.clock.now())).replace(sequence=block.sequence + 1)
+
+    guarded_write(work, BlockKey(cidr), left)
+    return done
+
+
 HANDLE_KINDS = frozenset(
     (audit_handles.ORPHAN, audit_handles.TOO_MUCH, audit_handles.TOO_LITTLE, audit_handles.MISSING)
 )
@@ -208,6 +229,8 @@ _REPAIRS: dict[str, Callable[[Work, Finding], bool]] = {
     audit_addresses.LEAKED: _release,
     audit_addresses.VANISHED_NODE: _release,
     audit_addresses.VANISHED_MACHINE: _release_of_machine,
+    audit_addresses.KEPT_WITHOUT_POD: _leave_to_name,
+    audit_addresses.KEPT_TOO_LONG: _release,
     audit_blocks.EMPTY_UNOWNED: _give_back,
     audit_blocks.EMPTY_VANISHED: _give_back,
     audit_blocks.VANISHED: _give_back,

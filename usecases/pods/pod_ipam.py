@@ -12,7 +12,7 @@ from domain.cni.plugin_conf import OWN_IPAM
 from domain.cni.result import Result, ResultIp
 from domain.workload.attachment import DEFAULT_ROUTES
 from domain.workload.host_local import HOST_LOCAL, needs_pod_cidrs, pod_routes, text_for_assignment
-from domain.workload.pool_text import with_pools
+from domain.workload.pool_text import with_kept, with_pools
 from ports.errors import Refused, Unavailable
 from ports.ipam_plugin import IpamCall
 from usecases.calls.effects import ask_ipam
@@ -40,6 +40,8 @@ class PodIpam:
         try:
             if netconf.ipam.type == OWN_IPAM:
                 netconf, text = with_pools(netconf, text, subject.pools)
+                if subject.keep_as is not None:
+                    netconf, text = with_kept(netconf, text, subject.keep_as)
             elif netconf.ipam.type == HOST_LOCAL:
                 text = self._with_ranges(text)
                 if runtime.on_windows:

@@ -13,6 +13,7 @@ from domain.resource import NO_LABELS, Metadata
 from domain.value import Value
 from domain.workload.annotations import (
     FLOATING_IPS,
+    KEEP_ADDRESSES,
     MIRROR,
     BadAnnotation,
     FixedAddresses,
@@ -31,6 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from domain.cni.netconf import KeepAs
     from domain.workload.identity import Identity
     from domain.workload.pod import Namespace, Pod
     from ports.runtime import Runtime
@@ -42,13 +44,14 @@ NO_ANNOTATIONS: Mapping[str, str] = NO_LABELS
 
 class PodSubject(Value):
     """`endpoint` is without addresses and devices yet. `annotations` are the pod's, `fixed` the addresses and
-    `pools` the pools that it asks for.
+    `pools` the pools that it asks for. `keep_as` is the name that its addresses are to stay with.
     """
 
     endpoint: WorkloadEndpoint
     annotations: Mapping[str, str] = NO_ANNOTATIONS
     fixed: FixedAddresses | None = None
     pools: PoolWishes = NO_WISHES
+    keep_as: KeepAs | None = None
 
 
 def read_pod(call: Call, runtime: Runtime, identity: Identity) -> PodSubject:
@@ -65,7 +68,8 @@ def read_pod(call: Call, runtime: Runtime, identity: Identity) -> PodSubject:
         _check_floating(call, pod)
     except ValueError as error:
         raise CniError(INTERNAL, str(error)) from error
-    return PodSubject(endpoint, pod.annotations, fixed, _read_pools(call, runtime, namespace, pod))
+    keep_as = None if fixed else _keep_as(call, runtime, pod)
+    return PodSubject(endpoint, pod.annotations, fixed, _read_pools(call, runtime, namespace, pod), keep_as)
 
 
 def _complete(call: Call, identity: Identity, derived: WorkloadEndpoint) -> WorkloadEndpoint:
@@ -123,6 +127,22 @@ def _read_pools(call: Call, runtime: Runtime, namespace: Namespace, pod: Pod) ->
         where = f"annotation {error.key} of pod {pod.namespace}/{pod.name} or its namespace is {error.raw}"
         known = ", ".join([pool.record.metadata.name for pool in runtime.datastore.list(IPPools(), call.deadline)])
         raise CniError(INVALID_CONFIG, str(error), f"{where}; IP pools: {known or 'none'}") from error
+
+
+def _keep_as(call: Call, runtime: Runtime, pod: Pod) -> KeepAs | None:
+    """An administrator allows it, in the configuration; without that a pod's wish is only told."""
+    settings = call.netconf.ipam.keep_addresses if call.netconf.ipam.type == OWN_IPAM else None
+    if settings is None:
+        if pod.annotations.get(KEEP_ADDRESSES, "false") != "false":
+            runtime.log.warning("Addresses are not kept: the network configuration has no ipam.keep_addresses")
+        return None
+    from domain.workload.kept_wish import require_sense, wished_name  # few networks keep addresses
+
+    try:
+        require_sense(settings)
+        return wished_name(pod, settings)
+    except ValueError as error:
+        raise CniError(INVALID_CONFIG, str(error)) from error
 
 
 def _check_floating(call: Call, pod: Pod) -> None:

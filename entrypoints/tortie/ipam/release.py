@@ -11,6 +11,7 @@ from domain.ipam.audit_handles import ORPHAN
 from domain.ipam.block import Handle
 from domain.ipam.errors import IpamError
 from domain.ipam.inventory import COLLECT
+from domain.ipam.kept import kept_for
 from domain.ipam.release import Release
 from entrypoints.tortie.answer import Answer, people, told
 from entrypoints.tortie.command import Command
@@ -46,6 +47,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_output(parser)
     parser.add_argument("--ip", metavar="IP", type=ip_address, action="append", default=[], help="repeatable")
     parser.add_argument("--handle", metavar="HANDLE", default="", help="all its addresses; with --ip only if it has it")
+    parser.add_argument("--kept", metavar="NAME", default="", help="what is kept for NAMESPACE/NAME (show --kept)")
     parser.add_argument("--sequence", metavar="N", type=int, help="only the allocation with this number")
     parser.add_argument("--force", action="store_true", help="even if an endpoint has the address")
     add_report(parser, "leaked addresses and orphan handles of a `check -o FILE`; of several what all found")
@@ -54,8 +56,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _objection(options: Namespace) -> str:
     named = bool(options.ip or options.handle)
-    if named == bool(options.from_report):
-        return "give --ip, --handle or --from-report"
+    if named + bool(options.from_report) + bool(options.kept) != 1:
+        return "give --ip, --handle, --kept or --from-report"
     if options.sequence is not None and len(options.ip) != 1:
         return "--sequence goes with one --ip"
     return ""
@@ -68,6 +70,8 @@ def _run(options: Namespace, session: Session) -> Answer:
         outcomes = collect_ipam(work, Sweep(0, leaked=True, first=look, kinds=_FROM_REPORT), session.cluster)
         text = shown(options.output, outcomes_sheet(outcomes))
         return Answer(text, 1 if any(collected.outcome == FAILED for collected in outcomes) else 0)
+    if options.kept:
+        return _release_kept(work, options)
     if options.ip:
         return _release_addresses(work, options)
     return _release_handle(work, options)
@@ -82,6 +86,19 @@ def _release_addresses(work: Work, options: Namespace) -> Answer:
     if outcome.error is not None:
         return Answer(text, 1, (f"Error: {told(outcome.error)}",))
     return Answer(text)
+
+
+def _release_kept(work: Work, options: Namespace) -> Answer:
+    """Each as it was when it was looked at: a pod that takes one meanwhile keeps it."""
+    inventory = take_inventory(work)
+    listed = kept_for([block for block, _ in inventory.blocks.values()], options.kept)
+    if not listed:
+        raise IpamError(f"nothing is kept for {options.kept}; `tortie ipam show --kept` has the names")
+    if not options.force:
+        _require_unused(inventory, [release.address for release in listed])
+    outcome = release_listed(work, listed)
+    text = _outcome_text(options, [release.address for release in outcome.released], outcome.unallocated)
+    return Answer(text, 1, (f"Error: {told(outcome.error)}",)) if outcome.error is not None else Answer(text)
 
 
 def _release_handle(work: Work, options: Namespace) -> Answer:

@@ -16,7 +16,7 @@ from entrypoints.tortie.command import Command
 from entrypoints.tortie.ipam.arguments import ip_address
 from entrypoints.tortie.ipam.bars import LEGEND, block_bar, coloured, pool_bar
 from entrypoints.tortie.ipam.show_address import address_sheet
-from entrypoints.tortie.ipam.show_more import borrowed_sheet, configuration_sheet
+from entrypoints.tortie.ipam.show_more import borrowed_sheet, configuration_sheet, kept_sheet
 from entrypoints.tortie.ipam.space import SPACE_HEADINGS, block_json, block_row, large, pool_json, pool_row, share
 from entrypoints.tortie.output import Row, Sheet, add_output, shown
 from usecases.check_ipam import take_inventory
@@ -53,6 +53,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     subject = parser.add_mutually_exclusive_group()
     subject.add_argument("--ip", metavar="IP", type=ip_address, help="who has this address")
     subject.add_argument("--show-borrowed", "--borrowed", action="store_true", help="addresses used on other nodes")
+    subject.add_argument("--kept", action="store_true", help="addresses that stay with a name")
     subject.add_argument("--show-configuration", "--configuration", action="store_true", help="the settings")
     parser.add_argument("--node", metavar="NODE", default="", help="only what this node owns or holds")
 
@@ -75,6 +76,8 @@ def _sheet(inventory: Inventory, options: Namespace, screen: Screen) -> Sheet:
         return configuration_sheet(inventory)
     if options.show_borrowed:
         return borrowed_sheet(inventory, options.node)
+    if options.kept:
+        return kept_sheet(inventory, options.node)
     use = _utilisation(inventory)
     if options.node:
         return _of_node(inventory, use, options, screen)
