@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import os
 
-from adapters.linux.node_files import NodeFiles
 from ports.errors import PortError
 from ports.former import Installed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ports.node import ThisNode
 
 DEFAULT_FOLDER = "/etc/cni/net.d"
 KUBECONFIG = "calico-kubeconfig"
@@ -17,12 +20,11 @@ _SUFFIXES = (".conf", ".conflist", ".json")
 _MOST_FILES = 100
 
 
-def installed_settings(folder: str) -> Installed:
+def installed_settings(folder: str, node: ThisNode) -> Installed:
     try:
         names = sorted([name for name in os.listdir(folder) if name.endswith(_SUFFIXES)])
     except OSError:
         names = []
-    node = NodeFiles()
     found = []
     for name in names[:_MOST_FILES]:
         path = os.path.join(folder, name)

@@ -76,26 +76,3 @@ class RegistryStamps(DeletionStamps):
 
 def _refused(error: OSError) -> Refused:
     return Refused(rf"registry key HKLM\{KEY}: {error.strerror or error}")
-
-
-class MemoryStamps(DeletionStamps):
-    """`late` is how many times a new stamp is not yet seen."""
-
-    def __init__(self) -> None:
-        self.stamps: dict[str, str] = {}
-        self.late = 0
-        self.refuses = ""
-
-    def all(self) -> dict[str, str]:
-        if self.late:
-            self.late -= 1
-            return {}
-        return dict(self.stamps)
-
-    def write(self, container_id: str, when: str) -> None:
-        if self.refuses:
-            raise Refused(self.refuses)
-        self.stamps[container_id] = when
-
-    def remove(self, container_id: str) -> None:
-        self.stamps.pop(container_id, None)

@@ -1,12 +1,13 @@
-"""The rest of a Windows host over plain values: interfaces, and a mutex that is free.
+"""The rest of a Windows host over plain values: interfaces, a mutex that is free, and the registry.
 
-Invariant: the promises of `HostInterfaces` and `Mutex`, in their shortest form.
+Invariant: the promises of `HostInterfaces`, `Mutex` and `DeletionStamps`, in their shortest form.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 
+from adapters.windows.deletion_stamps import DeletionStamps
 from adapters.windows.host_interfaces import HostInterfaces
 from adapters.windows.mutex import Mutex
 from domain.ipam.address import Address, Cidr
@@ -63,3 +64,26 @@ class MemoryMutex(Mutex):
             yield
         finally:
             self.is_held = False
+
+
+class MemoryStamps(DeletionStamps):
+    """`late` is how many times a new stamp is not yet seen."""
+
+    def __init__(self) -> None:
+        self.stamps: dict[str, str] = {}
+        self.late = 0
+        self.refuses = ""
+
+    def all(self) -> dict[str, str]:
+        if self.late:
+            self.late -= 1
+            return {}
+        return dict(self.stamps)
+
+    def write(self, container_id: str, when: str) -> None:
+        if self.refuses:
+            raise Refused(self.refuses)
+        self.stamps[container_id] = when
+
+    def remove(self, container_id: str) -> None:
+        self.stamps.pop(container_id, None)

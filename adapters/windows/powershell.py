@@ -5,43 +5,33 @@ Invariant: a command that fails, or outlives the deadline, is an error that says
 
 from __future__ import annotations
 
-import subprocess
-from typing import TYPE_CHECKING
+from adapters.windows.process import WindowsCommand, run
+from ports.errors import Refused
 
-from ports.errors import Expired, Refused
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ports.clock import Clock, Deadline
 
-_COMMAND = ("powershell.exe", "-NoProfile", "-NonInteractive", "-Command")
+_PROGRAM = ("powershell.exe", "-NoProfile", "-NonInteractive", "-Command")
 _STOP_AT_ERRORS = "$ErrorActionPreference = 'Stop'; "
 
 
 class PowerShell:
     """`program` is what runs a command that it gets as its last argument."""
 
-    def __init__(self, clock: Clock, program: tuple[str, ...] = _COMMAND) -> None:
+    def __init__(self, clock: Clock, program: tuple[str, ...] = _PROGRAM) -> None:
         self._clock = clock
         self._program = program
 
     def run(self, command: str, deadline: Deadline) -> str:
         """What it has written. `ports.errors.Refused` if it fails, `Expired` past the deadline."""
-        left = deadline.left(self._clock.monotonic())
-        if left <= 0:
-            raise Expired(f"PowerShell ({command})")
+        named = f"PowerShell ({command})"
+        wanted = WindowsCommand((*self._program, _STOP_AT_ERRORS + command), named)
         try:
-            done = subprocess.run(  # noqa: S603 - a program of the system, by name
-                [*self._program, _STOP_AT_ERRORS + command],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=left,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise Expired(f"PowerShell ({command})") from None
+            ended = run(wanted, deadline, self._clock)
         except OSError as error:
             raise Refused(f"cannot run {self._program[0]}: {error.strerror or error}") from error
-        if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip() or f"exit code {done.returncode}"
-            raise Refused(f"PowerShell ({command}): {said}")
-        return done.stdout.decode("utf-8", "replace")
+        if ended.status:
+            said = ended.stderr.decode("utf-8", "replace").strip() or f"exit status {ended.status}"
+            raise Refused(f"{named}: {said}")
+        return ended.stdout.decode("utf-8", "replace")

@@ -11,7 +11,7 @@ from __future__ import annotations
 from adapters.windows import documents
 from adapters.windows.documents import Found, endpoint_change, needs_subnet, policy_change
 from adapters.windows.objects import Objects
-from adapters.windows.seam import ENDPOINT, NAMESPACE, NETWORK, HnsError, HnsMissing
+from adapters.windows.seam import ENDPOINT, NAMESPACE, NETWORK, HnsError, HnsMissing, same_id
 from domain.ipam.address import Address
 from domain.linux.link import parse_mac
 from domain.windows.steps import (
@@ -194,7 +194,7 @@ class Steps:
 
 
 def _is_endpoint(document: Document, network: str, address: Address) -> bool:
-    return document.get("VirtualNetwork", "").lower() == network.lower() and document.get("IPAddress") == str(address)
+    return same_id(document.get("VirtualNetwork", ""), network) and document.get("IPAddress") == str(address)
 
 
 def _mac(endpoint: Document) -> str:

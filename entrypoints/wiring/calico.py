@@ -40,11 +40,16 @@ if TYPE_CHECKING:
 DEFAULT_SQLITE_PATH = "/var/lib/tortie/datastore.db"
 NETWORK_PLUGIN = "calico"
 NO_INLINE: Mapping[str, str] = {}
+ON_WINDOWS = "nt" in sys.builtin_module_names
 SELF_CONTAINED = "_tortie_syscalls" in sys.builtin_module_names  # the executable of `make dist`, without libraries
 
 
 def open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runtime:
     """The ports of one plugin call."""
+    if ON_WINDOWS:
+        from entrypoints.wiring.windows import open_windows_runtime
+
+        return open_windows_runtime(netconf, environ, log)
     timepiece = clock()
     environment = exported(netconf, environ)
     servers = api_servers(netconf, environment, timepiece)

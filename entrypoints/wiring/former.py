@@ -30,7 +30,8 @@ class WiredFormer(Former):
     def installed(self) -> Installed:
         from adapters.linux.installed_settings import DEFAULT_FOLDER, installed_settings
 
-        return installed_settings(self._environment.get("TORTIE_CNI_CONF_DIR", "") or DEFAULT_FOLDER)
+        folder = self._environment.get("TORTIE_CNI_CONF_DIR", "") or DEFAULT_FOLDER
+        return installed_settings(folder, self._current.node)
 
     def runtime(self, netconf: NetConf) -> Runtime:
         opened = self._open(netconf)
@@ -43,6 +44,10 @@ class WiredFormer(Former):
         return OwnIpamPlugin(self._current)
 
     def host_local(self) -> IpamPlugin:
+        if self._current.on_windows:
+            from adapters.windows.plugin_exec import WindowsIpamPlugin
+
+            return WindowsIpamPlugin(self._environment, self._current.clock, self._current.log)
         from entrypoints.wiring.own_host_local import OwnHostLocal
 
         return OwnHostLocal(self._current.clock, self._current.log)

@@ -7,6 +7,8 @@ Invariant: nothing is read or opened before it is first asked for.
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from ports.cluster import Cluster
     from ports.datastore import Datastore
     from ports.token_issuer import TokenIssuer
+
+
+ON_WINDOWS = "nt" in sys.builtin_module_names
 
 
 class ApiServers:
@@ -110,6 +115,10 @@ class ApiServers:
         from adapters.kubernetes.credentials.outside import Outside
 
         def run(program: Program, seconds: float) -> tuple[int, bytes]:
+            if ON_WINDOWS:
+                from entrypoints.wiring.windows import run_program
+
+                return run_program(program, seconds, self._clock)
             from adapters.linux.process.child import ChildCommand
             from adapters.linux.process.child import run as run_command
 

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from adapters.linux.process.child import Finished
-from adapters.linux.process.plugin_exec import _refusal
+from adapters.executed_ipam import Ran, refusal
 from domain.bridge.addressing import complete, gateways
 from domain.bridge.attachment import attachment_text, read_attachment
 from domain.bridge.conf import read_bridge_conf, refuse_contradictions
@@ -151,10 +150,10 @@ def _result(octets: bytes) -> None:
 def _plugin(octets: bytes) -> None:
     status, stdout, stderr = octets[:1] or b"\1", *octets[1:].partition(b"\0")[::2]
     with Allowed(Refused):
-        refusal = _refusal(Finished(status[0] << 8 | 256, stdout, stderr))
-        if not isinstance(refusal, Refused):
+        refused = refusal(Ran(f"exit status {status[0]}", stdout, stderr))
+        if not isinstance(refused, Refused):
             raise Finding("no refusal")
-        error_text(CniError(refusal.code, str(refusal), refusal.details))
+        error_text(CniError(refused.code, str(refused), refused.details))
 
 
 def _resolv(octets: bytes) -> None:

@@ -6,10 +6,9 @@ Each call has the dataplane of its own container, as each process of a plugin ha
 from __future__ import annotations
 
 from adapters.windows.dataplane import Host, WindowsDataplane
-from adapters.windows.deletion_stamps import MemoryStamps
 from adapters.windows.host_networking import WindowsHostNetworking
 from adapters.windows.memory_hns import MemoryHns
-from adapters.windows.memory_host import MemoryInterfaces, MemoryMutex
+from adapters.windows.memory_host import MemoryInterfaces, MemoryMutex, MemoryStamps
 from adapters.windows.objects import Objects
 from domain.cni.netconf import PolicySettings
 from domain.cni.request import CniArgs

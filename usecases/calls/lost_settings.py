@@ -112,8 +112,9 @@ def _with(netconf: NetConf, place: Place, said: str) -> NetConf:
 
 
 def _is_lost(path: str, node: ThisNode) -> bool:
-    """A list of kubeconfigs is lost if none of it is there."""
-    return not any(node.exists(part) for part in path.split(":") if part)
+    """A list of kubeconfigs is lost if none of it is there. On Windows semicolons separate, and drives have colons."""
+    separator = ";" if ";" in path or path[1:2] == ":" else ":"
+    return not any(node.exists(part) for part in path.split(separator) if part)
 
 
 def _lacks_kubeconfig(netconf: NetConf, node: ThisNode) -> bool:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from domain.json_text import Json
 
 LONGEST = 15.0  # seconds that a plugin may take
+_EXTENSIONS = ("", ".exe") if os.name == "nt" else ("",)
 _VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 
@@ -100,12 +101,13 @@ def obtain(plugin: ExecPlugin, cluster: Json, outside: Outside) -> ExecCredentia
 
 
 def _find(plugin: ExecPlugin, environment: Mapping[str, str]) -> str:
-    if "/" in plugin.command:
+    if "/" in plugin.command or os.sep in plugin.command:
         return plugin.command
-    for folder in environment.get("PATH", os.defpath).split(":"):
-        path = f"{folder}/{plugin.command}"
-        if folder.startswith("/") and os.access(path, os.X_OK) and os.path.isfile(path):
-            return path
+    for folder in environment.get("PATH", os.defpath).split(os.pathsep):
+        for extension in _EXTENSIONS:
+            path = os.path.join(folder, plugin.command + extension)
+            if os.path.isabs(folder) and os.access(path, os.X_OK) and os.path.isfile(path):
+                return path
     hint = f"; {plugin.install_hint.strip()}" if plugin.install_hint else ""
     raise BadConfiguration(f"credential plugin {plugin.command!r} is not installed in any folder of PATH{hint}")
 

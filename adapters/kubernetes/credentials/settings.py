@@ -10,6 +10,8 @@ nothing and runs nothing; an exec plugin runs when a connection is opened (`with
 
 from __future__ import annotations
 
+import os
+
 from adapters.kubernetes.credentials.fields import expiry, header_text, shown_expiry
 from adapters.kubernetes.credentials.kubeconfig import ClusterEntry, Material, User, inline_kubeconfig, load_kubeconfig
 from adapters.kubernetes.credentials.outside import read_file
@@ -115,7 +117,7 @@ def read_datastore_settings(setting: Callable[[str], str], outside: Outside, inl
     if inline:
         cluster, user = inline_kubeconfig(inline, overrides.context)
     else:
-        paths = [path for path in setting("KUBECONFIG").split(":") if path]
+        paths = [path for path in setting("KUBECONFIG").split(os.pathsep) if path]
         if not paths and not overrides.server:
             paths = _at_home(outside)
         try:
@@ -142,7 +144,7 @@ def read_pod_settings(netconf: NetConf, outside: Outside) -> Settings:
         token=policy.k8s_auth_token,
         origin="policy.k8s_auth_token",
     )
-    cluster, user = _basis([path for path in kubernetes.kubeconfig.split(":") if path], overrides, outside)
+    cluster, user = _basis([path for path in kubernetes.kubeconfig.split(os.pathsep) if path], overrides, outside)
     settings = _assemble(cluster, user, overrides, outside)
     return settings.replace(qps=float(netconf.qps) or DEFAULT_QPS, burst=netconf.burst or DEFAULT_BURST)
 
