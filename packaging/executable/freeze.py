@@ -43,6 +43,9 @@ _NEVER = (
 )
 NEVER = frozenset(_NEVER.split())
 
+# What only Windows loads, with all that is below.
+OF_WINDOWS = ("adapters.windows", "adapters.wire.selecting", "entrypoints.wiring.windows")
+
 # Who loads most modules, the most often started first; and what of theirs only some need.
 PLUGINS = ("entrypoints.calico", "entrypoints.calico_ipam"), ("entrypoints.bridge",)
 SELDOM = ("adapters.grpc", "adapters.kubernetes", "usecases.pods")
@@ -63,6 +66,8 @@ class Graph:
         """Whether there is such a module; it, its packages and what it imports are taken in."""
         if name in self.files or name in sys.builtin_module_names:
             return True
+        if f"{name}.".startswith(tuple(f"{one}." for one in OF_WINDOWS)):
+            return False
         parent = name.rpartition(".")[0]
         if parent and not self.follow(parent, asked_by):
             return False
