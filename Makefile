@@ -45,7 +45,7 @@ UT_TRANSPORTS_KDD := tests/integration/pods/test_pods_golden.py tests/integratio
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all runtimes cluster chaos tested dist image release man demo test bench site keys pictures behaviours lock manifests proto clean
+.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all runtimes cluster chaos tested dist windows image release man demo test bench site keys pictures behaviours lock manifests proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -142,7 +142,7 @@ chaos: dist  ## the same cluster while everything goes wrong, by chance of a see
 	$(VENV)/bin/python $(RUNTIMES)/chaos.py --minutes $(MINUTES) --seed $(SEED) --bin $(EXECUTABLE)
 
 lint: bootstrap  ## formatting, lint, types, import rules
-	@export MYPYPATH=packaging; failed=; for check in "ruff format --check ." "ruff check ." "mypy" $(foreach folder,packaging packaging/bench packaging/executable packaging/release packaging/site,"mypy $(wildcard $(folder)/*.py)") "lint-imports"; do \
+	@export MYPYPATH=packaging; failed=; for check in "ruff format --check ." "ruff check ." "mypy" $(foreach folder,packaging packaging/bench packaging/executable packaging/release packaging/windows packaging/site,"mypy $(wildcard $(folder)/*.py)") "lint-imports"; do \
 	  echo "$$check"; $(VENV)/bin/$$check || failed="$$failed, $$check"; \
 	done; [ -z "$$failed" ] || { echo "lint FAILED:$${failed#,}"; exit 1; }
 
@@ -152,6 +152,11 @@ build: bootstrap  ## fill bin/$ARCH with calico, calico-ipam and tortie
 dist: bootstrap  ## fill dist/linux-$ARCH with the self-contained executable (the first time: several minutes)
 	@packaging/bootstrap.sh compiler "make dist"
 	@$(VENV)/bin/python packaging/executable/dist.py $(EXECUTABLE) --arch $(ARCH)
+
+windows: bootstrap  ## fill dist/windows-amd64 with calico.exe, and try it under Wine over fakes of HNS's DLLs (the first time: 160 MB of packages)
+	@packaging/bootstrap.sh windows "make windows"
+	@$(VENV)/bin/python packaging/windows/windows.py dist/windows-amd64
+	TORTIE_WINDOWS_BIN=$(abspath dist/windows-amd64) $(PYTEST) tests/wine $(PYTEST_ARGS)
 
 # `make image` and `make release` do it for each of these machines.
 ARCHES ?= $(ARCH)

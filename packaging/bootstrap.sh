@@ -11,6 +11,7 @@
 #                              one that TORTIE_TEST_KUBECONFIG leads to
 #   bootstrap.sh runtimes NAME what `tools` and `kubernetes` find, and containerd and podman; tests say which they lack
 #   bootstrap.sh cluster NAME  the same, and the programs of a Kubernetes with nodes
+#   bootstrap.sh windows NAME  Wine, a compiler for Windows, and Maven's client, which fetches CPython for Windows
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -123,6 +124,17 @@ find_compiler() { # who asks
     }
 }
 
+find_windows() { # who asks
+    local missing=()
+    command -v wine >/dev/null || missing+=(wine wine64)
+    command -v x86_64-w64-mingw32-gcc >/dev/null || missing+=(gcc-mingw-w64-x86-64-win32)
+    command -v mvn >/dev/null || missing+=(maven)
+    [ ${#missing[@]} = 0 ] || {
+        say "$1 needs Wine and its like"
+        apt_install "${missing[@]}"
+    }
+}
+
 # Without starting the services that the packages bring: tests run their own, in namespaces of their own.
 find_runtimes() {
     local missing=()
@@ -149,5 +161,6 @@ runtimes | cluster)
     find_runtimes
     ;;
 compiler) find_compiler "${2:-this}" ;;
-*) fail "usage: bootstrap.sh venv | fuzz | release | site | tools NAME | kubernetes NAME | runtimes NAME | cluster NAME | compiler NAME" ;;
+windows) find_windows "${2:-this}" ;;
+*) fail "usage: bootstrap.sh venv | fuzz | release | site | tools NAME | kubernetes NAME | runtimes NAME | cluster NAME | compiler NAME | windows NAME" ;;
 esac

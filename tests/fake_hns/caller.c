@@ -22,13 +22,26 @@
 
 /* --- the journal -------------------------------------------------------------------------------------------------- */
 
+const char *setting(const char *name) {
+#ifdef _WIN32
+    /* getenv would tell what it was when our C library was loaded, which is not Python's. */
+    DWORD size = GetEnvironmentVariableA(name, NULL, 0);
+    char *text = calloc(size + 1, 1);
+    GetEnvironmentVariableA(name, text, size);
+    return text;
+#else
+    const char *text = getenv(name);
+    return text != NULL ? text : "";
+#endif
+}
+
 const char *state_file(void) {
-    const char *named = getenv("TORTIE_FAKE_HNS");
-    return named != NULL && *named != 0 ? named : "fake_hns.json";
+    const char *named = setting("TORTIE_FAKE_HNS");
+    return *named != 0 ? named : "fake_hns.json";
 }
 
 void journal(const char *what, ...) {
-    if (getenv("TORTIE_FAKE_HNS") == NULL) return; /* whoever names no state wants no journal beside it */
+    if (*setting("TORTIE_FAKE_HNS") == 0) return; /* whoever names no state wants no journal beside it */
     FILE *file = fopen(joined(state_file(), ".journal", NULL), "ab");
     if (file == NULL) return;
     va_list arguments;

@@ -35,6 +35,7 @@ typedef const GUID *REFGUID;
 void journal(const char *what, ...) __attribute__((format(printf, 1, 2)));
 void bad(const char *function, const char *what); /* the caller's mistake */
 const char *state_file(void);
+const char *setting(const char *name); /* of the environment as it is now; "" without one */
 
 const char *narrow(const char *function, PCWSTR text); /* NULL, and a BAD line, if it is no UTF-16 */
 const char *guid_text(REFGUID);                        /* "" for a GUID of zeros */

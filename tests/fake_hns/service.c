@@ -129,9 +129,8 @@ HRESULT add_network(value *state, value *settings, const char *identity, value *
     HRESULT result = sound_policies(settings);
     if (result != DONE) return result;
     *made = tagged(settings, identity);
-    const char *management = getenv("TORTIE_FAKE_HNS_MANAGEMENT_IP");
-    if (management == NULL) management = "192.0.2.10";
-    if (*management != 0) json_set(*made, "ManagementIP", json_of(management));
+    const char *management = setting("TORTIE_FAKE_HNS_MANAGEMENT_IP");
+    json_set(*made, "ManagementIP", json_of(*management != 0 ? management : "192.0.2.10"));
     json_append(all_of(state, NETWORKS), *made);
     return DONE;
 }

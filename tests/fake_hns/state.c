@@ -68,8 +68,7 @@ void close_state(value *state, bool changed) {
 HRESULT injected(const char *call) {
     static const char *known = "";
     static int used[MOST_RULES];
-    const char *rules = getenv("TORTIE_FAKE_HNS_FAIL");
-    if (rules == NULL) rules = "";
+    const char *rules = setting("TORTIE_FAKE_HNS_FAIL");
     if (strcmp(rules, known) != 0) {
         known = joined(rules, NULL);
         memset(used, 0, sizeof used);

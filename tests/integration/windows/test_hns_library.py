@@ -1,9 +1,14 @@
-"""`LibraryHns` over a fake of the DLLs in C: what it hands over is right in every octet, and all is given back."""
+"""`LibraryHns` over a fake of the DLLs in C: what it hands over is right in every octet, and all is given back.
+
+On Windows (`tests/wine` runs this file under Wine) the fakes are expected in the system's folder, where the plugin
+takes the real ones from.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,8 +21,11 @@ from fake_hns.build import for_linux
 
 
 @pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    return ctypes.CDLL(str(for_linux(tmp_path_factory.mktemp("fake_hns"))))
+def load(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ctypes.CDLL]:
+    if sys.platform == "win32":
+        return system_library
+    library = ctypes.CDLL(str(for_linux(tmp_path_factory.mktemp("fake_hns"))))
+    return lambda name: library
 
 
 @pytest.fixture
@@ -28,13 +36,13 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def hns(library: ctypes.CDLL, state: Path) -> Iterator[Hns]:
+def hns(load: Callable[[str], ctypes.CDLL], state: Path) -> Iterator[Hns]:
     """After each test the fake has no complaint, and the caller holds nothing of its."""
-    yield LibraryHns(lambda name: library)
+    yield LibraryHns(load)
     journal = state.with_name("hns.json.journal")
-    lines = journal.read_text().splitlines() if journal.exists() else []
+    lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
     assert [line for line in lines if " BAD " in line] == []
-    assert library.FakeHnsOutstanding() == 0
+    assert load("computenetwork").FakeHnsOutstanding() == 0
 
 
 class TestLibraryHns(HnsContract):
@@ -114,11 +122,12 @@ class TestRefusals:
 class TestWithoutTheService:
     def test_a_machine_without_the_dll(self) -> None:
         with pytest.raises(HnsAbsent, match="HNSCall: this Windows does not offer it"):
-            LibraryHns(system_library).call("GET", "/networks/")
+            LibraryHns(lambda name: system_library(f"no-such-{name}")).call("GET", "/networks/")
 
     def test_a_dll_without_the_function(self) -> None:
+        another = system_library("kernel32") if sys.platform == "win32" else ctypes.CDLL(None)
         with pytest.raises(HnsAbsent, match="HcnOpenNetwork"):
-            LibraryHns(lambda name: ctypes.CDLL(None)).query(NETWORK, NOBODY, EVERYTHING)
+            LibraryHns(lambda name: another).query(NETWORK, NOBODY, EVERYTHING)
 
 
 class TestOddAnswers:
