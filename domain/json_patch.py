@@ -113,8 +113,8 @@ def _without(document: Json, path: list[str]) -> Json:
     holder, step = _at(document, path[:-1]), path[-1]
     if isinstance(holder, list):
         del holder[_index(step, len(holder) - 1)]
-    elif isinstance(holder, dict):
-        holder.pop(step, None)
+    else:
+        holder.pop(step)  # type: ignore[union-attr]  # what is taken out has been found in it
     return document
 
 

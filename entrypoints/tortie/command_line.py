@@ -18,6 +18,7 @@ from entrypoints.tortie import (
     get,
     init,
     install,
+    migrate,
     patch,
     refresh_token,
     store,
@@ -25,7 +26,7 @@ from entrypoints.tortie import (
     version,
 )
 from entrypoints.tortie.client_config import DEFAULT_PATH
-from entrypoints.tortie.ipam import check, configure, gc, metrics, release, show, upgrade
+from entrypoints.tortie.ipam import check, configure, gc, metrics, release, show, split, upgrade
 from entrypoints.version import VERSION
 from entrypoints.wiring.calico import DEFAULT_SQLITE_PATH
 
@@ -43,7 +44,7 @@ class Group(Value):
 
     name: str
     summary: str
-    commands: tuple[Command, ...]
+    commands: tuple[Command | Group, ...]
 
 
 COMMANDS: tuple[Command | Group, ...] = (
@@ -59,7 +60,27 @@ COMMANDS: tuple[Command | Group, ...] = (
     Group(
         "ipam",
         "Show, check and repair IP address management.",
-        (show.COMMAND, check.COMMAND, metrics.COMMAND, gc.COMMAND, release.COMMAND, configure.COMMAND, upgrade.COMMAND),
+        (
+            show.COMMAND,
+            check.COMMAND,
+            metrics.COMMAND,
+            gc.COMMAND,
+            release.COMMAND,
+            configure.COMMAND,
+            split.COMMAND,
+            upgrade.COMMAND,
+        ),
+    ),
+    Group(
+        "datastore",
+        "Lock a datastore, and take what it has elsewhere.",
+        (
+            Group(
+                "migrate",
+                "Lock, export, import and unlock a datastore.",
+                (migrate.LOCK, migrate.EXPORT, migrate.IMPORT, migrate.UNLOCK),
+            ),
+        ),
     ),
     doctor.COMMAND,
     install.COMMAND,
@@ -134,14 +155,7 @@ def command_parser() -> CommandParser:
     parser.group = True
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for item in COMMANDS:
-        if isinstance(item, Group):
-            group = commands.add_parser(item.name, help=item.summary, description=item.summary, allow_abbrev=False)
-            group.group = True
-            below = group.add_subparsers(metavar="COMMAND", required=True)
-            for command in item.commands:
-                _add(below, command, shared)
-        else:
-            _add(commands, item, shared)
+        _add(commands, item, shared)
     helper = commands.add_parser("help", help=_HELP, description=_HELP, allow_abbrev=False)
     helper.add_argument("words", metavar="COMMAND", nargs="*", help="such as `get` or `ipam show`")
     helper.set_defaults(command=None, parser=helper)
@@ -180,7 +194,18 @@ def _shared_options() -> ArgumentParser:
     return parser
 
 
-def _add(parsers: Any, command: Command, shared: ArgumentParser) -> None:
+def _add(parsers: Any, item: Command | Group, shared: ArgumentParser) -> None:
+    if isinstance(item, Group):
+        group = parsers.add_parser(item.name, help=item.summary, description=item.summary, allow_abbrev=False)
+        group.group = True
+        inside = group.add_subparsers(metavar="COMMAND", required=True)
+        for one in item.commands:
+            _add(inside, one, shared)
+    else:
+        _add_command(parsers, item, shared)
+
+
+def _add_command(parsers: Any, command: Command, shared: ArgumentParser) -> None:
     examples = f"examples:\n{_indented(command.examples)}" if command.examples else ""
     below = f"\n{command.more}" if examples and command.more else command.more
     parser: CommandParser = parsers.add_parser(

@@ -53,6 +53,14 @@ class Session:
         environment: Mapping[str, str] = self._container.environment()
         return environment
 
+    @property
+    def is_kubernetes(self) -> bool:
+        """Whether the datastore is a cluster, which says itself which nodes and pods there are."""
+        from domain.cni.datastores import KUBERNETES
+        from entrypoints.wiring.calico import datastore_kind
+
+        return datastore_kind(self._container.exported()) == KUBERNETES
+
     def host(self, root: str) -> HostView:
         """This host, or the one whose root is mounted there."""
         from entrypoints.wiring.calico import host_view

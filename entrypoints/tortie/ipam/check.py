@@ -16,6 +16,8 @@ from entrypoints.tortie.ipam.findings import count, findings_sheet, group_lines,
 from entrypoints.tortie.ipam.report import checked, finding_json, report_document
 from entrypoints.tortie.manifest_files import shown_as, write_text
 from entrypoints.tortie.output import JSON, Form, form, shown
+from ports.datastore import ClusterInformationKey
+from ports.errors import Damaged
 from usecases.check_ipam import check_ipam
 
 TYPE_CHECKING = False
@@ -23,8 +25,10 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterable
 
+    from domain.cluster import ClusterInformation
     from domain.ipam.inventory import Inventory
     from entrypoints.tortie.session import Session
+    from ports.datastore import Stored
     from usecases.check_ipam import Report
 
 
@@ -55,13 +59,22 @@ def _run(options: Namespace, session: Session) -> Answer:
     """Exit code 0 when all is sound, 1 when there is a finding that is more than an info."""
     report = check_ipam(session.work(), session.cluster, session.host_routes())
     code = 0 if is_clean(report.findings) else 1
-    document = report_document(report)
-    form = options.output
+    form, document = options.output, {}
+    if not isinstance(form, Form) or form.is_document:  # it has every address, so it is made only for those who read it
+        document = report_document(report, _cluster(session))
     if not isinstance(form, Form):
         write_text(form, shown_as(document, JSON))
         form = Form()
     items = [finding_json(finding) for finding in report.findings]
     return Answer(shown(form, findings_sheet(document, items, lambda: _text(report, options, session))), code)
+
+
+def _cluster(session: Session) -> Stored[ClusterInformation] | None:
+    """None also for one that cannot be read: that is among the findings."""
+    try:
+        return session.datastore.get(ClusterInformationKey("default"), session.deadline)
+    except Damaged:
+        return None
 
 
 def _text(report: Report, options: Namespace, session: Session) -> str:

@@ -279,7 +279,7 @@ def test_check_of_a_sound_datastore_says_so(busy):
     assert out.startswith("Checked 2 pools, 2 blocks, 70 addresses, 6 handles, 2 affinities, 6 endpoints, 2 nodes.\n")
     assert out.endswith("Clean: 0 problems, 0 leaks, 0 infos.\n")
     report = json.loads(busy.done("check", "-o", "json"))
-    assert (report["version"], report["clean"], report["findings"]) == (1, True, [])
+    assert (report["format"], report["clean"], report["findings"]) == (1, True, [])
 
 
 @pytest.fixture
@@ -311,7 +311,9 @@ def test_check_shows_every_address_when_asked(damaged):
 def test_check_as_json_has_a_stable_shape(damaged):
     report = json.loads(damaged.unclean("check", "-o", "json"))
     assert list(report) == [
-        *("version", "takenAt", "time", "clean", "problems", "leaks", "infos", "young", "checked", "findings"),
+        *("format", "version", "clusterGUID", "clusterType", "clusterInformationRevision", "datastoreLocked"),
+        *("allocations", "leakedHandles"),
+        *("takenAt", "time", "clean", "problems", "leaks", "infos", "young", "checked", "findings"),
     ]
     assert (report["clean"], report["problems"], report["leaks"]) == (False, 8, 1)
     assert report["findings"][-1] == {
