@@ -59,7 +59,7 @@ class CallLog(Log):
         self._always: dict[str, object] = {}
         self._file: LogFile | None = None
         self._call = ""  # its id, if records are JSON
-        self._concerns: dict[str, Json] = {}
+        self._concerns: dict[str, str] = {}
         self.patience = Patience(_PATIENCE)  # for all lines together
 
     def configure(self, netconf: PluginConf) -> None:
@@ -97,6 +97,11 @@ class CallLog(Log):
     def concerns(self, **subject: str) -> None:
         """Whose call it is, for records that are JSON: `command`, `container`, `ifname`, `pod`."""
         self._concerns.update(subject)
+
+    @property
+    def whose(self) -> dict[str, str]:
+        """The container, and the pod if it is one's, by which the call is found among those of others."""
+        return {name: text for name in ("container", "pod") if (text := self._concerns.get(name))}
 
     def succeeded(self, verb: str, answer: str, seconds: float) -> None:
         """The call is over, and its answer out. As text only whoever debugs reads of it."""

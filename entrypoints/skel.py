@@ -179,7 +179,7 @@ def _answer(plugin: Plugin[ConfT, CallT, PortsT], environ: Mapping[str, str], lo
     if error is None:
         log.error(f"Undone: the result of CNI {verb} could not be written.")
         return 1
-    log.error(f"Final result of CNI {verb} was an error.", code=error.code, error=error)
+    log.error(f"Final result of CNI {verb} was an error.", code=error.code, error=error, **log.whose)
     send(error_text(error, (effects.version or plugin.supported[-1]) if plugin.versioned_errors else ""))
     return 1
 

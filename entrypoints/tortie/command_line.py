@@ -22,6 +22,7 @@ from entrypoints.tortie import (
     patch,
     refresh_token,
     store,
+    trace,
     uninstall,
     version,
 )
@@ -82,6 +83,7 @@ COMMANDS: tuple[Command | Group, ...] = (
             ),
         ),
     ),
+    trace.COMMAND,
     doctor.COMMAND,
     install.COMMAND,
     uninstall.COMMAND,

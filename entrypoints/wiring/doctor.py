@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from entrypoints.tortie.session import Session
     from ports.datastore import Datastore
     from ports.host_view import HostView
+    from ports.log_history import LogHistory
 
 _OWN_PATHS = ("etcd_key_file", "etcd_cert_file", "etcd_ca_cert_file")
 _WHO = ("KUBECONFIG", "CALICO_KUBECONFIG", "KUBERNETES_SERVICE_HOST")
@@ -41,6 +42,13 @@ def ways(session: Session, host: HostView, path: str, config: str) -> Ways:
         as_operator=_operators(session) if any(environment.get(name) for name in _WHO) else None,
         own_datastore=bool(path or config),
     )
+
+
+def log_history(host: HostView, path: str) -> LogHistory:
+    """Of the log file that the host has at that path."""
+    from adapters.linux.log_history import LogFiles
+
+    return LogFiles(host.place(path))
 
 
 def _datastore(session: Session, host: HostView, netconf: NetConf | None, path: str, config: str) -> Datastore:

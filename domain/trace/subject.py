@@ -1,0 +1,117 @@
+"""What somebody wants to know the story of, in all the ways that records and log lines may name it.
+
+Invariant: pure; what is sought names nothing but the subject, its containers, and what these hold.
+"""
+
+from __future__ import annotations
+
+from domain.ipam.address import Address
+from domain.value import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from domain.ipam.block import Attribute
+    from domain.ipam.inventory import Inventory
+    from domain.workload.endpoint import WorkloadEndpoint
+
+SHORTEST = 8  # characters by which a container may be meant; what runtimes show has twelve or more
+
+
+class Sought(Value):
+    """`pods` are (namespace, name). `containers` are ids; the subject's own may be the beginning of one.
+
+    `addresses` are the subject itself: those of a pod are found by its records.
+    """
+
+    containers: frozenset[str] = frozenset()
+    pods: frozenset[tuple[str, str]] = frozenset()
+    addresses: frozenset[Address] = frozenset()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """One of them stands in each line about it. Names of endpoints double the dashes."""
+        names = [name for _, name in self.pods]
+        doubled = [f"-{name.replace('-', '--')}-" for name in names]
+        return tuple(sorted({*self.containers, *names, *doubled, *map(str, self.addresses)}))
+
+    def is_in(self, text: str) -> bool:
+        """Whether the text names it, and not something whose name only contains its."""
+        return (
+            any(_stands(container, text, ends=False) for container in self.containers)
+            or any(_names_pod(name, text) for _, name in self.pods)
+            or any(_stands(str(address), text, joins=".:") for address in self.addresses)
+        )
+
+    def has_container(self, container: str) -> bool:
+        return any(container.startswith(one) for one in self.containers)
+
+    def is_of(self, endpoint: WorkloadEndpoint) -> bool:
+        return (
+            self.has_container(endpoint.container_id)
+            or (endpoint.metadata.namespace, endpoint.pod) in self.pods
+            or not self.addresses.isdisjoint(endpoint.addresses)
+        )
+
+    def holds(self, holder: Attribute, address: Address) -> bool:
+        """Whether it has the address, or is about to have it."""
+        slots = (holder.secondary, holder.alternate or {})
+        owners = {(slot.get("namespace", ""), slot.get("pod", "")) for slot in slots}
+        return (
+            address in self.addresses
+            or not owners.isdisjoint(self.pods)
+            or self.has_container(container_of(holder.holder or ""))
+        )
+
+    def with_containers(self, containers: frozenset[str]) -> Sought:
+        return self.replace(containers=self.containers | containers)
+
+
+def container_of(handle: str) -> str:
+    """Of `<network>.<container>`; containers' ids have no dots."""
+    return handle.rpartition(".")[2]
+
+
+def read_subject(text: str, namespace: str) -> Sought:
+    """An address, `namespace/pod`, or one word, which is a pod of that namespace or a container's id."""
+    try:
+        return Sought(addresses=frozenset([Address.parse(text)]))
+    except ValueError:
+        pass
+    if "/" in text:
+        before, _, name = text.partition("/")
+        return Sought(pods=frozenset([(before, name)]))
+    containers = [text] if len(text) >= SHORTEST else []
+    return Sought(containers=frozenset(containers), pods=frozenset([(namespace, text)]))
+
+
+def known_as(sought: Sought, inventory: Inventory) -> Sought:
+    """With the containers that records name for it."""
+    containers = {endpoint.container_id for endpoint in inventory.endpoints if sought.is_of(endpoint)}
+    for block, _ in inventory.blocks.values():
+        for ordinal in range(block.cidr.size):
+            holder = block.holder(ordinal)
+            if holder is not None and sought.holds(holder, block.cidr.at(ordinal)) and "." in (holder.holder or ""):
+                containers.add(container_of(holder.holder or ""))
+    return sought.with_containers(frozenset([one for one in containers if one]))
+
+
+def _stands(word: str, text: str, *, joins: str = "-", ends: bool = True) -> bool:
+    """Whether it is there by itself. Letters, digits and `joins` before or after it make it a part of another word;
+    a `.` or `:` after which nothing follows only ends a sentence. Without `ends` it may go on.
+    """
+    at = text.find(word)
+    while at >= 0:
+        before, after = text[at - 1 : at], text[at + len(word) : at + len(word) + 2]
+        begins = not (before.isalnum() or (before and before in joins))
+        over = not (
+            after[:1].isalnum()
+            or (after[:1] and after[:1] in joins and (after[1:].isalnum() or after[1:] == after[:1]))
+        )
+        if begins and (over or not ends):
+            return True
+        at = text.find(word, at + 1)
+    return False
+
+
+def _names_pod(name: str, text: str) -> bool:
+    return _stands(name, text) or f"-{name.replace('-', '--')}-" in text

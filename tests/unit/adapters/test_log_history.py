@@ -1,0 +1,82 @@
+"""The log in memory and in files: the contract, and what only files can be."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from adapters.linux.log_history import LogFiles
+from adapters.memory.log_history import MemoryLogHistory
+from contracts.log_history import LogHistoryContract
+from domain.moment import SECOND, parse_rfc3339
+from entrypoints.log_file import Limits, LogFile
+
+
+class TestMemory(LogHistoryContract):
+    @pytest.fixture
+    def history(self):
+        return lambda *lines: MemoryLogHistory(lines)
+
+
+class TestFiles(LogHistoryContract):
+    @pytest.fixture
+    def history(self, tmp_path):
+        def make(*lines):
+            (tmp_path / "cni.log").write_text("".join([f"{line}\n" for line in lines]))
+            return LogFiles(str(tmp_path / "cni.log"))
+
+        return make
+
+
+@pytest.mark.parametrize("name", ["cni.log", "cni"])
+def test_files_that_were_put_aside_come_first(tmp_path: Path, name: str) -> None:
+    file = LogFile(str(tmp_path / name), Limits(25, 86_400, 100))
+    for number in range(7):
+        file.write(b"record %d\n" % number)
+    (tmp_path / f"other-{name}").write_text("record x\n")
+    assert len(list(tmp_path.iterdir())) == 5
+    log = LogFiles(str(tmp_path / name))
+    assert list(log.lines(["record"])) == [f"record {number}" for number in range(7)]
+    assert log.first() == "record 0"
+    assert log.gaps() == ()
+
+
+def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    log = LogFiles(str(tmp_path / "cni.log"))
+    assert log.gaps() == (f"There is no log at {tmp_path}/cni.log; name it with --log-file",)
+    assert (log.first(), list(log.lines(["x"]))) == ("", [])
+    os.mkfifo(tmp_path / "cni.log")
+    (tmp_path / "cni-2026-11-29T13-06-12.345-size.log.zst").touch()
+    (tmp_path / "cni-2026-11-29T13-06-12.346-size.log").symlink_to("cni-2026-11-29T13-06-12.346-size.log")
+    (tmp_path / "cni-2026-11-29T13-06-12.347-size.log").write_text("x 1\n")
+    assert [gap.removeprefix(f"{tmp_path}/") for gap in log.gaps()] == [
+        "cni-2026-11-29T13-06-12.345-size.log.zst is compressed and was left out; `zstd -d` it",
+        "cni-2026-11-29T13-06-12.346-size.log cannot be read: too many levels of symbolic links",
+        "cni.log cannot be read: it is a named pipe",
+    ]
+    assert list(log.lines(["x"])) == ["x 1"]
+    assert LogFiles("/dev/null/cni.log").gaps() == ("/dev/null/cni.log cannot be read: not a directory",)
+
+
+def test_a_log_of_no_lines_has_no_first(tmp_path: Path) -> None:
+    (tmp_path / "cni.log").touch()
+    assert LogFiles(str(tmp_path / "cni.log")).first() == ""
+
+
+def test_what_is_not_utf_8_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "cni.log").write_bytes(b"c1 \xff\n")
+    assert list(LogFiles(str(tmp_path / "cni.log")).lines(["c1"])) == ["c1 \ufffd"]
+
+
+def test_local_time_is_this_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC-3")
+    time.tzset()
+    try:
+        when = LogFiles("/x").instant("2026-11-29 13:06:12.345")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert when == parse_rfc3339("2026-11-29T10:06:12Z") + 345 * SECOND // 1000

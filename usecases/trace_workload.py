@@ -1,0 +1,148 @@
+"""`tortie trace`: what happened to a workload, from the log and the records, in the order of time.
+
+A line rarely names all: so from those that name the subject come its containers and its calls, and from these the
+lines that belong to them.
+
+Invariant: nothing is changed; what could not be looked at is told.
+"""
+
+from __future__ import annotations
+
+from domain.cni.errors import CniError
+from domain.cni.netconf import NetConf, read_netconf
+from domain.doctor.configuration import CALICO, OURS, SUFFIXES, chosen_file, read_network_file
+from domain.ipam.inventory import Inventory
+from domain.moment import rfc3339
+from domain.trace.facts import BLOCK, Event, in_order, of_devices, of_line, of_records
+from domain.trace.log_lines import NEAR, Calls, is_about, read_log_line
+from domain.trace.subject import known_as
+from domain.value import Value
+from ports.errors import PortError
+from usecases.calls.this_node import node_name
+from usecases.check_ipam import take_inventory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from domain.doctor.configuration import NetworkFile
+    from domain.trace.log_lines import LogLine
+    from domain.trace.subject import Sought
+    from ports.host_view import HostView
+    from ports.log_history import LogHistory
+    from usecases.ipam.work import Work
+
+DEFAULT_LOG = "/var/log/calico/cni/cni.log"  # what an installer writes into the configuration
+
+
+class Installed(Value):
+    """What the network configuration of this host says: where its log is, and what its node is called."""
+
+    log_path: str
+    node: str
+
+
+class Trace(Value):
+    """`notes` are about what could not be seen."""
+
+    sought: Sought
+    events: tuple[Event, ...]
+    notes: tuple[str, ...]
+
+
+class Host(Value):
+    """This host: its node's name ("" if it has none), its log, and how else it is looked at."""
+
+    node: str
+    log: LogHistory
+    view: HostView
+
+
+def installed(view: HostView, folder: str) -> Installed:
+    """As far as files can be read; else the defaults."""
+    files = []
+    for name in _names(view, folder):
+        try:
+            files.append(read_network_file(f"{folder}/{name}", view.read(f"{folder}/{name}")))
+        except PortError:
+            continue
+    chosen = chosen_file(files)
+    sections = [section for type in OURS if chosen and (section := chosen.section(type)) is not None]
+    paths = [str(section.get(key) or "") for section in sections for key in ("log_file_path", "logFile")]
+    return Installed(next((path for path in paths if path), DEFAULT_LOG), node_name(_calico(chosen), view))
+
+
+def _calico(chosen: NetworkFile | None) -> NetConf:
+    section = chosen.section(CALICO) if chosen else None
+    try:
+        return read_netconf({**(section or {})}, "DEL")
+    except CniError:
+        return NetConf()
+
+
+def _names(view: HostView, folder: str) -> tuple[str, ...]:
+    try:
+        return tuple([name for name in view.names(folder) or () if name.endswith(SUFFIXES)])
+    except PortError:
+        return ()
+
+
+def trace_workload(sought: Sought, work: Work, host: Host) -> Trace:
+    inventory, unread = _inventory(work)
+    sought, lines = _lines(known_as(sought, inventory), host.log)
+    sought = known_as(sought, inventory)
+    records = of_records(inventory, sought)
+    devices, notes = _devices(inventory, sought, host)
+    events = in_order([*map(of_line, lines), *records, *devices])
+    return Trace(sought, events, (*unread, *notes, *host.log.gaps(), *_rotated(host.log, events, lines)))
+
+
+def _inventory(work: Work) -> tuple[Inventory, tuple[str, ...]]:
+    """Without a datastore the log still tells."""
+    try:
+        return take_inventory(work), ()
+    except PortError as error:
+        return Inventory(work.clock.now()), (f"The records were not looked at: {error}",)
+
+
+def _lines(sought: Sought, log: LogHistory) -> tuple[Sought, list[LogLine]]:
+    """The lines of all calls that some line says are about it; and it, with the containers that they name."""
+    about = [line for line in _read(log, sought.words) if is_about(line, sought)]
+    wider = sought.with_containers(frozenset([line.container for line in about if line.container]))
+    if wider != sought:
+        about = [line for line in _read(log, wider.words) if is_about(line, wider)]
+        sought = wider
+    calls = Calls(about)
+    words = (*sought.words, *calls.words)
+    return sought, [line for line in _read(log, words) if calls.have(line) or is_about(line, sought)]
+
+
+def _read(log: LogHistory, words: Collection[str]) -> Iterator[LogLine]:
+    for text in log.lines(words):
+        line = read_log_line(text, log.instant)
+        if line is not None:
+            yield line
+
+
+def _devices(inventory: Inventory, sought: Sought, host: Host) -> tuple[tuple[Event, ...], tuple[str, ...]]:
+    endpoints = [endpoint for endpoint in inventory.endpoints if sought.is_of(endpoint)]
+    here = [endpoint for endpoint in endpoints if endpoint.node == host.node]
+    elsewhere = sorted({endpoint.node for endpoint in endpoints} - {host.node})
+    notes = [f"It is on node {node}; its log and its device are there" for node in elsewhere]
+    if not here:
+        return (), tuple(notes)
+    try:
+        return of_devices(here, host.view.links()), tuple(notes)
+    except PortError as error:
+        return (), (*notes, f"Devices were not looked at: {error}")
+
+
+def _rotated(log: LogHistory, events: tuple[Event, ...], lines: list[LogLine]) -> tuple[str, ...]:
+    """What happened before the log begins is told by records alone, or by nothing."""
+    first = read_log_line(log.first(), log.instant)
+    if first is None:
+        return ()
+    moments = [event.when for event in events if event.when is not None and event.source != BLOCK]
+    if lines and min(moments) >= first.when - NEAR:
+        return ()
+    return (f"The log goes back to {rfc3339(first.when)} only; what it said before has been rotated away",)
