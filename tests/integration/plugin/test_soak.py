@@ -29,7 +29,7 @@ class Worker:
         self.host = host
         self.number = number
         self.random = random.Random(f"{seed} {number}")
-        self.alive: dict[str, str | None] = {}  # container → address, None after a call that was killed
+        self.alive: dict[str, str | None] = {}  # container → address; None after a call that was killed, of either kind
         self.made = 0
 
     def work(self) -> None:
@@ -63,6 +63,8 @@ class Worker:
             self.alive[identity] = ip["address"].partition("/")[0]
 
     def delete(self, identity: str) -> None:
+        """One that is killed may have freed the address before, so that it is another's now."""
+        self.alive[identity] = None
         answer = self.call("DEL", identity)
         if answer is not None:
             answer.silent()
