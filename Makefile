@@ -12,12 +12,15 @@ BIN := bin/$(ARCH)
 EXECUTABLE := dist/linux-$(ARCH)
 PYTEST := $(VENV)/bin/python -m pytest
 PYTEST_ARGS ?=
-# Tests at once. Those on servers and the kernel wait for a third to a half of their time, so they are one more than CI
-# has processors. A server that tests are given is one for all of them, so then they take turns.
-WORKERS ?= $(if $(TORTIE_TEST_ETCD)$(TORTIE_TEST_KUBECONFIG),0,3)
-PARALLEL := -n $(WORKERS) --dist
+# Tests at once. Those on servers and the kernel wait for half of their time and more, so they are more than CI has
+# processors; each of kdd's brings an API server, so there they are fewer. A server that tests are given is one for all
+# of them, so then they take turns.
+WORKERS ?= $(if $(TORTIE_TEST_ETCD)$(TORTIE_TEST_KUBECONFIG),0)
+PARALLEL = -n $(or $(WORKERS),$(if $(filter ut-kdd ut-kubevirt,$@),4,5)) --dist
 COMPUTING := -n 2 --dist worksteal
 ETCD_ONLY := tests/integration/etcd $(wildcard tests/integration/contracts/test_etcd*.py)
+# On an etcd of its own whatever the others are on, so once is enough.
+OWN_ETCD := tests/integration/plugin/test_etcd_connection_cases.py
 # Load and kills are tried on etcd by tests/integration/faults, with fewer calls than an embedded datastore stands.
 UT_ETCD := tests/integration/plugin tests/integration/pods $(ETCD_ONLY) $(patsubst %,--ignore=tests/integration/plugin/%,test_concurrency.py test_soak.py)
 KUBERNETES_ONLY := tests/integration/apiserver tests/integration/pods $(wildcard tests/integration/*/test_kube*.py)
@@ -83,7 +86,7 @@ soak: build  ## 8 processes of 200 calls each, some of them killed, three times 
 
 integration: $(MADE)  ## tests on the real kernel and real processes, but for those of ut (root)
 	@packaging/bootstrap.sh tools "make integration"
-	$(TRY) tests/integration $(patsubst %,--ignore=%,$(ETCD_ONLY) $(KUBERNETES_ONLY) $(MACHINES) $(RUNTIMES) $(filter-out $(ONLY_DIST),$(OF_EXECUTABLE))) $(PYTEST_ARGS)
+	$(TRY) tests/integration $(patsubst %,--ignore=%,$(ETCD_ONLY) $(OWN_ETCD) $(KUBERNETES_ONLY) $(MACHINES) $(RUNTIMES) $(filter-out $(ONLY_DIST),$(OF_EXECUTABLE))) $(PYTEST_ARGS)
 
 ut: ut-etcd ut-kdd ut-kubevirt  ## the three matrices, on the bundle; on the self-contained executable with SUBJECT=dist (root)
 
@@ -105,10 +108,8 @@ ut-kubevirt: $(MADE)  ## virtual machines, with Kubernetes as the datastore, in 
 
 ut-transports: build  ## a share of the three matrices with the bundle, on lean and on library transports (root)
 	@packaging/bootstrap.sh kubernetes "make ut-transports"
-	@failed=; for transport in $(TRANSPORTS); do export TORTIE_TRANSPORT=$$transport TORTIE_BIN=$(abspath $(BIN)); \
-	  TORTIE_TEST_STORE=etcd $(PYTEST) $(PARALLEL) loadfile $(UT_TRANSPORTS) $(PYTEST_ARGS) || failed=1; \
-	  TORTIE_TEST_STORE=kubernetes $(PYTEST) $(PARALLEL) loadfile $(UT_TRANSPORTS_KDD) $(PYTEST_ARGS) || failed=1; \
-	done; [ -z "$$failed" ]
+	@export TORTIE_BIN=$(abspath $(BIN)) PYTEST="$(PYTEST)" WORKERS=$(WORKERS); \
+	  packaging/transports.sh "$(TRANSPORTS)" "$(UT_TRANSPORTS)" "$(UT_TRANSPORTS_KDD)" $(PYTEST_ARGS)
 
 ut-all:  ## these with the executable, with the bundle, and with the bundle on library transports (root; two hours)
 	@failed=; for subject in "dist lean" "build lean" "build library"; do set -- $$subject; \
@@ -127,17 +128,19 @@ interop: build  ## share an etcd, and a cluster, with the original: PEER=folder 
 
 CONTAINERD ?=
 WRITE ?=
-runtimes: dist  ## containerd and podman run pods on the executable: every scenario, every datastore (root; six minutes; QUICK=1, CONTAINERD=2)
+# FRESH says that the executable has just been made.
+EXECUTABLE_MADE := $(if $(FRESH),bootstrap,dist)
+runtimes: $(EXECUTABLE_MADE)  ## containerd and podman run pods on the executable: every scenario, every datastore (root; six minutes; QUICK=1, CONTAINERD=2)
 	@packaging/bootstrap.sh runtimes "make runtimes"
 	@[ -z "$(CONTAINERD)" ] || packaging/containerd.sh build
 	TORTIE_BIN=$(abspath $(EXECUTABLE)) TORTIE_RUNTIMES_QUICK=$(QUICK) TORTIE_RUNTIMES_WRITE=$(WRITE) TORTIE_RUNTIMES_CONTAINERD=$(if $(CONTAINERD),$$(packaging/containerd.sh find)) \
 	  $(PYTEST) $(wildcard $(RUNTIMES)/test_runtime_*.py) -v $(if $(QUICK),-n 2 --dist loadfile) $(PYTEST_ARGS)
 
-cluster: dist  ## two nodes of a real Kubernetes networked by the shipped manifest (root; two minutes; PEER=folder: the original on one of them)
+cluster: $(EXECUTABLE_MADE)  ## two nodes of a real Kubernetes networked by the shipped manifest (root; two minutes; PEER=folder: the original on one of them)
 	@packaging/bootstrap.sh cluster "make cluster"
 	TORTIE_BIN=$(abspath $(EXECUTABLE)) TORTIE_PEER=$(if $(PEER),$(abspath $(PEER))) TORTIE_RUNTIMES_WRITE=$(WRITE) $(PYTEST) $(RUNTIMES)/test_cluster.py -v -s $(PYTEST_ARGS)
 
-chaos: dist  ## the same cluster while everything goes wrong, by chance of a seed (root; MINUTES=30 SEED=7; two minutes more to heal and count)
+chaos: $(EXECUTABLE_MADE)  ## the same cluster while everything goes wrong, by chance of a seed (root; MINUTES=30 SEED=7; two minutes more to heal and count)
 	@packaging/bootstrap.sh cluster "make chaos"
 	$(VENV)/bin/python $(RUNTIMES)/chaos.py --minutes $(MINUTES) --seed $(SEED) --bin $(EXECUTABLE)
 

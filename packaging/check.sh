@@ -23,15 +23,49 @@ complaints() { # log: pytest's list of what failed, at most 40 lines; without on
 }
 
 stage() { # target
-    local started=$SECONDS verdict=passed closing
+    local started=$SECONDS
     printf '\n===== make %s =====\n' "$1"
     "${MAKE:-make}" --no-print-directory "$1" 2>&1 | tee "$logs/$1.log"
-    [ "${PIPESTATUS[0]}" = 0 ] || { verdict=FAILED && failed+=("$1"); }
+    conclude "$1" "${PIPESTATUS[0]}" $((SECONDS - started))
+}
+
+conclude() { # target, exit code, seconds
+    local verdict=passed closing
+    [ "$2" = 0 ] || { verdict=FAILED && failed+=("$1"); }
     closing=$(grep -aE '^=+ .*(passed|failed|error|no tests ran).* in [0-9.]+s' "$logs/$1.log" | tail -n 1)
-    summary+=("$(printf '%-13s %s in %d s' "$1" "$verdict" $((SECONDS - started)))")
+    summary+=("$(printf '%-13s %s in %d s' "$1" "$verdict" "$3")")
     [ -z "$closing" ] || summary+=("  $closing")
     # Whoever reads only the end has to know which test it was, and in what words it failed.
     [ "$verdict" = passed ] || while IFS= read -r line; do summary+=("  ${line:0:600}"); done < <(complaints "$logs/$1.log")
+}
+
+# What mostly waits runs beside stages that compute. What it says is shown when it has ended.
+beside=()
+begin() { # targets, one after the other
+    local target
+    begun=$SECONDS beside=("$@")
+    for target; do rm -f "$logs/$target.ended"; done
+    set -m # a group of its own, and signals as usual
+    for target; do
+        "${MAKE:-make}" --no-print-directory "$target" </dev/null >"$logs/$target.log" 2>&1
+        echo "$? $SECONDS" >"$logs/$target.ended"
+    done &
+    set +m
+    group=$!
+    trap 'kill -- -$group 2>/dev/null' EXIT
+}
+
+finish() { # those that were begun
+    local target code ended before=$begun
+    wait $group
+    trap - EXIT
+    for target in "${beside[@]}"; do
+        read -r code ended 2>/dev/null <"$logs/$target.ended" || code=1 ended=$SECONDS
+        printf '\n===== make %s (beside stages above) =====\n' "$target"
+        cat "$logs/$target.log"
+        conclude "$target" "$code" $((ended - before))
+        before=$ended
+    done
 }
 
 stage build
@@ -40,9 +74,11 @@ if [ ${#failed[@]} = 0 ]; then
     [ ${#failed[@]} = 0 ] || SUBJECT=build # which says more than nothing does
     TORTIE_BIN=$("${MAKE:-make}" --no-print-directory -s tested)
     export TORTIE_BIN # as it is now, for all stages
-    for target in lint site unit fuzz mutants integration ut-etcd ut-kdd ut-kubevirt ut-transports demo; do stage "$target"; done
-    QUICK=1 stage runtimes # which takes the executable in any case, and so does
-    MINUTES=1 stage chaos
+    # These take the executable in any case.
+    QUICK=1 MINUTES=1 FRESH=$([ "$SUBJECT" = build ] || echo 1) begin runtimes chaos
+    for target in lint site unit fuzz mutants; do stage "$target"; done
+    finish
+    for target in integration ut-etcd ut-kdd ut-kubevirt ut-transports demo; do stage "$target"; done
     if [ -n "${PEER:-}" ]; then
         stage interop
     else

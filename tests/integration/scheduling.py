@@ -1,10 +1,12 @@
-"""Which worker runs which tests: a file's together, or those of a file that are about one group of Calico's resources.
+"""Which worker runs which tests: a file's together, or those of a file that are about one group of Calico's resources,
+or one alone where tests of a file do little but wait.
 
 An API server takes seconds to serve another of the groups than before, and each worker has a server of its own; so a
 worker stays with a group while there are tests of it. What takes longest begins first, so that nobody is left alone
 with it at the end.
 
-Invariant: tests of one file and group run in one worker, in their order. Which worker it is decides nothing else.
+Invariant: tests of one file and group run in one worker, in their order, but for those that wait. Which worker it is
+decides nothing else.
 """
 
 from __future__ import annotations
@@ -16,11 +18,24 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-_GROUP = re.compile(r"[\[-](v1|v3)[\]-]")
+_GROUPS = ("v1", "v3")
+_GROUP = re.compile(rf"[\[-]({'|'.join(_GROUPS)})[\]-]")
 _IMPLIED = {"/kubefaults/": "v1", "/tokens/": "v1"}  # of tests whose names have no group
 _OWN_SERVERS = "/apiserver/"  # which start for a file
+_WAITING = ("/test_etcd_connection_cases", "/test_etcd_outages")  # up to half a minute for each test
 # Seconds that one test takes about, where it is not half a second; the first that fits.
 _SECONDS = {
+    "::test_p04_calls_end_in_time": 10.0,
+    "test_a_member_pauses_for_30_seconds": 30.0,
+    "test_tokens_that_expire_in_the_middle": 20.0,
+    "/faults/": 1.5,
+    "/test_etcd_connection_faults": 1.5,
+    "/test_install_killed": 5.0,
+    "/test_faulty_disk": 1.5,
+    "/test_bundle": 2.0,
+    "/test_concurrency": 1.0,
+    "/test_soak": 5.0,
+    "/test_pods_upgrade": 2.5,
     "/kubefaults/test_kube_configs": 0.8,
     "/kubefaults/test_kube_faults": 15.0,
     "/kubefaults/": 6.0,
@@ -53,6 +68,8 @@ class ByFileAndGroup(LoadScopeScheduling):  # type: ignore[misc]  # its stubs ar
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
+        if any(part in file for part in _WAITING):
+            return nodeid
         return file if _OWN_SERVERS in file else f"{file} {group_of(nodeid)}".rstrip()
 
     def _assign_work_unit(self, node: WorkerController) -> None:
@@ -75,4 +92,5 @@ class ByFileAndGroup(LoadScopeScheduling):  # type: ignore[misc]  # its stubs ar
 
 
 def _group_in(scope: str) -> str:
-    return scope.partition(" ")[2]
+    last = scope.rpartition(" ")[2]
+    return last if last in _GROUPS else ""

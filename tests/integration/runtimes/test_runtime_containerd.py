@@ -8,6 +8,7 @@ from __future__ import annotations
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -130,9 +131,15 @@ def test_the_runtime_is_killed_and_started_again(place):
 def test_the_plugin_is_killed_at_the_deadline(place):
     """P04: its datastore or its lock makes it wait, the kubelet's patience ends, and DEL comes while it still waits."""
     config = place.runtime.config("a", place.network.add_pod("a"))
-    with place.network.stalled(), pytest.raises(CriRefused) as caught:
-        place.runtime.cri.call("RunPodSandbox", config=config, seconds=3)
-    assert caught.value.code == "DEADLINE_EXCEEDED"
+    with place.network.stalled():
+        for attempt, patience in enumerate((3, 15, 50)):  # where the machine is so busy that the plugin has not begun
+            config["metadata"]["attempt"] = attempt
+            with pytest.raises(CriRefused) as caught:
+                place.runtime.cri.call("RunPodSandbox", config=config, seconds=patience)
+            assert caught.value.code in {"DEADLINE_EXCEEDED", "CANCELLED"}  # ours, or the runtime's own word for it
+            with suppress(TimeoutError):
+                await_that(lambda: sent(place), "DEL begins", 10)
+                break
     await_that(lambda: ("DEL", True) in sent(place), "DEL comes to its end")
     assert ("ADD", True) not in sent(place)
 
