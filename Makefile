@@ -188,10 +188,10 @@ install: $(if $(DIST),dist,build)  ## copy them to $DESTDIR/opt/cni/bin, manual 
 
 QUICK ?=
 ROUNDS ?=
-bench: build  ## time whole calls beside a floor, and PEER=folder of another implementation (root; QUICK=1, ROUNDS=50)
+bench: build  ## time whole calls beside a floor, and PEER=folder of another implementation; writes docs/benchmarks.md (root; QUICK=1 without that, ROUNDS=50)
 	@packaging/bootstrap.sh kubernetes "make bench"
 	@packaging/bootstrap.sh compiler "make bench"
-	@$(VENV)/bin/python packaging/bench/bench.py --bin $(BIN) --executable $(EXECUTABLE) $(if $(PEER),--peer $(PEER)) $(if $(QUICK),--quick) $(if $(ROUNDS),--rounds $(ROUNDS))
+	@$(VENV)/bin/python packaging/bench/bench.py --bin $(BIN) --executable $(EXECUTABLE) $(if $(PEER),--peer $(PEER)) $(if $(QUICK),--quick,--page docs) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 site: bootstrap  ## make build/site of the documents, to be read and searched without a network; a link that leads nowhere is an error
 	@PYTHON="$(PYTHON)" packaging/bootstrap.sh site

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge import bridges
+from page import write as write_page
 from process import Call, Sample, Starter, burst
 from report import machine, write
 from results import BUNDLE, EXECUTABLE, FLOOR, LIBRARY, Burst, Case, Growth, Results, failures
@@ -240,6 +241,9 @@ def run(asked: argparse.Namespace) -> None:
         finally:  # what there is, also of a run that was ended early
             about |= {"rounds": asked.rounds, "load_after": list(os.getloadavg())}
             write(bench.results, bridge, about, asked.output)
+            if asked.page:
+                write_page(asked.output / "results.json", asked.page)
+                print(f"{asked.page}: benchmarks.md and its charts")
 
 
 def main() -> None:
@@ -252,6 +256,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few rounds, small bursts, small clusters")
     parser.add_argument("--only", default=",".join(PARTS), help="parts, separated by commas")
     parser.add_argument("--stores", default="sqlite,etcd,kubernetes")
+    parser.add_argument("--page", type=Path, help="folder of documents, for benchmarks.md and its charts")
     parser.add_argument("--output", type=Path, default=Path("build/bench"))
     asked = parser.parse_args()
     asked.rounds = asked.rounds or (5 if asked.quick else 50)

@@ -1,4 +1,4 @@
-"""What a run of `make bench` leaves: a table on stdout, and below build/bench results.json and charts."""
+"""What a run of `make bench` leaves: a table on stdout, and below build/bench results.json and a page with charts."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ import platform
 import statistics
 import time
 from collections.abc import Iterator
-from html import escape
 from pathlib import Path
 from typing import Any
 
+from page import page
 from process import Sample
-from results import Growth, Results
-
-_COLOURS = {"floor": "#999999", "executable": "#1b7837", "bundle": "#5aae61", "library": "#c2a5cf", "peer": "#762a83"}
-_BAR, _LEFT, _WIDTH = 16, 230, 480
+from results import Results
 
 
 def machine() -> dict[str, Any]:
@@ -48,10 +45,10 @@ def write(results: Results, bridge: dict[str, list[Sample]], about: dict[str, An
         "goals": [one._asdict() for one in results.verdicts()],
     }
     (folder / "results.json").write_text(json.dumps(whole, indent=1) + "\n")
-    (folder / "calls.svg").write_text(_calls_chart(results))
-    if results.growth:
-        (folder / "growth.svg").write_text(_growth_chart(results.growth))
-    print(f"\n{folder}: results.json and charts")
+    for name, text in page(whole).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    print(f"\n{folder}: results.json, and benchmarks.md with charts")
 
 
 def _median(taken: list[Sample]) -> float:
@@ -83,53 +80,3 @@ def _lines(results: Results, bridge: dict[str, list[Sample]], about: dict[str, A
         yield f"{name:<34}{len(taken):6}{_median(taken):8.1f} ms"
     yield "\nGoals:"
     yield from (f"  {verdict}" for verdict in results.verdicts())
-
-
-def _calls_chart(results: Results) -> str:
-    """A bar for each candidate, in groups of one call."""
-    widest = max([1.0, *(_median(taken) for subjects in results.samples.values() for taken in subjects.values())])
-    parts, y = [], 24
-    for case, subjects in results.samples.items():
-        parts.append(_label(4, y + 12, f"{case.verb} {case.store}".strip(), bold=True))
-        for subject, taken in subjects.items():
-            middle = _median(taken)
-            colour = _COLOURS.get(subject, "#4393c3")
-            length = _WIDTH * middle / widest
-            parts.append(f'<rect x="{_LEFT}" y="{y}" width="{length:.1f}" height="{_BAR - 3}" fill="{colour}"/>')
-            parts.append(_label(_LEFT - 6, y + 11, subject, end=True))
-            parts.append(_label(_LEFT + length + 5, y + 11, f"{middle:.1f} ms"))
-            y += _BAR
-        y += 10
-    return _svg(_LEFT + _WIDTH + 80, y, [_label(4, 14, "Wall time of a call as a whole process, medians"), *parts])
-
-
-def _growth_chart(growth: list[Growth]) -> str:
-    """A line for each kind of record and datastore: milliseconds of ADD and DEL together."""
-    curves: dict[str, list[Growth]] = {}
-    for one in growth:
-        curves.setdefault(f"{one.what}, {one.store}", []).append(one)
-    most, largest = max(one.more for one in growth) or 1, max(one.both for one in growth)
-    height, parts = 300, []
-    for number, (name, points) in enumerate(curves.items()):
-        colour = f"hsl({number * 360 // len(curves)},60%,40%)"
-        places = [(40 + _WIDTH * one.more / most, 30 + height * (1 - one.both / largest)) for one in points]
-        line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
-        parts.append(f'<rect x="{_WIDTH + 90}" y="{32 + number * 18}" width="12" height="3" fill="{colour}"/>')
-        parts.append(_label(_WIDTH + 108, 38 + number * 18, name))
-    parts.append(f'<path d="M40 30V{30 + height}H{40 + _WIDTH}" fill="none" stroke="black"/>')
-    marks = [(40, "0"), (40 + _WIDTH, str(most))]
-    parts += [_label(x, 46 + height, text, end=True) for x, text in marks]
-    parts += [_label(36, 34, f"{largest:.0f}", end=True), _label(36, 30 + height, "0", end=True)]
-    return _svg(_WIDTH + 260, height + 60, [_label(4, 14, "ADD and DEL together, ms, in larger clusters"), *parts])
-
-
-def _label(x: float, y: float, text: str, *, bold: bool = False, end: bool = False) -> str:
-    style = (' font-weight="bold"' if bold else "") + (' text-anchor="end"' if end else "")
-    return f'<text x="{x:.1f}" y="{y:.1f}"{style}>{escape(text)}</text>'
-
-
-def _svg(width: float, height: float, parts: list[str]) -> str:
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}"'
-    style = ' font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="white"/>'
-    return "\n".join([head + style, *parts, "</svg>"]) + "\n"

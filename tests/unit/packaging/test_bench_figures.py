@@ -90,8 +90,9 @@ def test_the_report_has_all_figures(modules: Any, tmp_path: Path, capsys: pytest
         ("executable", 40, 8),
     ]
     assert "met           ADD on etcd" in capsys.readouterr().out
-    for chart in ("calls.svg", "growth.svg"):
-        assert (tmp_path / chart).read_text().startswith("<svg ")
+    for chart in ("wall", "processor", "growth"):
+        assert (tmp_path / f"pictures/bench-{chart}.svg").read_text().startswith("<svg ")
+    assert "| ADD, etcd | executable | 2 | 40.0 | 40.0 | 1.0 | 14.0 | 8.0 |" in (tmp_path / "benchmarks.md").read_text()
 
 
 def test_the_floor_does_what_the_plan_says(modules: Any, tmp_path: Path) -> None:
