@@ -41,7 +41,7 @@ OF_NEW_PAGES = "Run it"
 
 def documents() -> list[str]:
     """All that the site shows, but for pages that are made from others."""
-    found = [*ROOT.glob("*.md"), ROOT / "manifests/README.md", *(ROOT / "docs").glob("*.md")]
+    found = [*ROOT.glob("*.md"), *(ROOT / "manifests").rglob("*.md"), *(ROOT / "docs").glob("*.md")]
     return sorted(str(path.relative_to(ROOT)) for path in found)
 
 

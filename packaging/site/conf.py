@@ -20,6 +20,7 @@ root_doc = "index"
 myst_enable_extensions = ["attrs_inline"]
 myst_heading_anchors = 4  # as the places that show Markdown make them: from the heading's words
 nitpicky = True
+suppress_warnings = ["misc.highlighting_failure"]  # such a block is highlighted as far as it goes
 
 html_theme = "furo"
 html_static_path = [str(Path(__file__).parent / "static")]

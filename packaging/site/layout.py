@@ -30,7 +30,7 @@ def page_of(name: str) -> str:
     if name.startswith("docs/"):
         return name.removeprefix("docs/")
     if name.endswith(".md"):
-        return "manifests.md" if name == "manifests/README.md" else name.lower()
+        return name.replace("/README.md", ".md") if "/" in name else name.lower()
     return f"files/{name}"
 
 
@@ -60,13 +60,25 @@ class Layout:
         base = "" if name.startswith("/") else posixpath.dirname(source)  # which leaves.py writes
         path = posixpath.normpath(posixpath.join(base, name.lstrip("/"))) if name else source
         if (ROOT / path).is_dir():
-            path = DECISIONS if path == "docs/decisions" else f"{path}/README.md"
+            path = self._about(path)
         to = page_of(path)
         if not path.endswith(".md") and (ROOT / path).is_file():
             (self.folder / to).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / path, self.folder / to)
             self.written.add(self.folder / to)
         return posixpath.relpath(to, posixpath.dirname(page)) + mark + anchor
+
+    def _about(self, folder: str) -> str:
+        """What is a folder's page: its own document, or a list of its files."""
+        if folder == "docs/decisions":
+            return DECISIONS
+        about = f"{folder}/README.md"
+        if not (ROOT / about).exists():
+            names = sorted(path.name for path in (ROOT / folder).iterdir() if path.is_file())
+            listed = "\n".join(f"- [{name}]({name})" for name in names)
+            text = f"---\norphan: true\n---\n\n# The files of `{folder}`\n\n{listed}\n"
+            self.write(page_of(about), self.linked(text, about, page_of(about)))
+        return about
 
     def document(self, name: str, grown: list[Leaf], below: str = "") -> None:
         """Its rows lead to the pages that are made of them."""

@@ -58,7 +58,7 @@ class Block(NamedTuple):
 
 
 def documents() -> list[str]:
-    found = [*ROOT.glob("*.md"), ROOT / "manifests/README.md", *(ROOT / "docs").glob("*.md")]
+    found = [*ROOT.glob("*.md"), *(ROOT / "manifests").rglob("*.md"), *(ROOT / "docs").glob("*.md")]
     return sorted(str(path.relative_to(ROOT)) for path in found)
 
 

@@ -82,6 +82,7 @@ def test_every_key_has_a_type(site):
         ("../README.md", "readme.md"),
         ("decisions/", "decisions/index.md"),
         ("../manifests/", "manifests.md"),
+        ("../manifests/monitoring", "manifests/monitoring.md"),
         ("../manifests/fresh.yaml", "files/manifests/fresh.yaml"),
         ("https://example.org/a.md", "https://example.org/a.md"),
         ("#here", "#here"),
