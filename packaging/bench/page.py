@@ -30,14 +30,15 @@ goes. Candidates take turns, so compare inside this page only.
 {candidates}
 
 """
-_ALONE = """Medians in ms, on a logarithmic scale; of wall time a line leads to the ninetieth percentile. Processor time is
-the call's own; that of servers is not in it, and a busy machine stretches it little.
+_ALONE = """Medians in ms, on a logarithmic scale; of wall time a line leads to the 90th percentile. Processor time
+is the call's own; that of servers is not in it, and a busy machine stretches it little.
 
 ![Wall time](pictures/bench-wall.svg)
 
 ![Processor time](pictures/bench-processor.svg)
 """
-_GROWN = """ADD and DEL in ms, with so many more records of one kind: blocks of other nodes, other nodes, handles, own pods.
+_GROWN = """ADD and DEL in ms, with so many more records of one kind: blocks of other nodes, other nodes, handles,
+and own pods.
 
 ![In larger clusters](pictures/bench-growth.svg)
 """
