@@ -9,6 +9,7 @@ Invariant: the layers are those of the import rules, which `make lint` checks.
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -257,11 +258,20 @@ def pictures() -> dict[str, str]:
     }
 
 
-def main() -> None:
+def main() -> int:
+    """With `--check` nothing is written; 1 if something would have to be."""
     FOLDER.mkdir(exist_ok=True)
-    for name, drawn in pictures().items():
-        (FOLDER / name).write_text(drawn)
+    drawn = pictures()
+    stale = [name for name in drawn if not (FOLDER / name).exists() or (FOLDER / name).read_text() != drawn[name]]
+    if sys.argv[1:] == ["--check"]:
+        print(
+            *[f"{FOLDER.name}/{name} is not as `make pictures` draws it: run that\n" for name in stale], end="", sep=""
+        )
+        return 1 if stale else 0
+    for name in stale:
+        (FOLDER / name).write_text(drawn[name])
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -14,13 +14,15 @@ DOCUMENTS = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "README.md",
-    "manifests/README.md",
+    *(str(path.relative_to(ROOT)) for path in (ROOT / "manifests").rglob("*.md")),
     *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")),
 ]
 DOCUMENTS += [f"docs/decisions/{path.name}" for path in (ROOT / "docs/decisions").glob("*.md")]
 ROOMS = ("domain", "ports", "usecases", "adapters", "entrypoints", "packaging", "tests", "docs", "manifests", "docker")
 _IN_A_ROOM = re.compile(rf"`((?:{'|'.join(ROOMS)})/[\w./*-]*)(?:::\w+)*`")
 _BARE = re.compile(r"`(\w[\w*]*\.py)`")
+_ANCHOR = re.compile(r"\]\(([\w./-]*)#([\w-]+)\)")
+_FENCED = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([\w./-]+)(?:#[\w-]+)?\)")
 
 
@@ -30,6 +32,23 @@ def test_each_file_is_where_a_document_says(document):
     missing = [name for name in _IN_A_ROOM.findall(text) if not any(ROOT.glob(name.rstrip("/")))]
     missing += [link for link in _LINK.findall(text) if not ((ROOT / document).parent / link).exists()]
     assert not missing
+
+
+def anchors(document: Path) -> set[str]:
+    """Where its headings are, as those places say that show Markdown."""
+    text = _FENCED.sub("", document.read_text())
+    headings = [line.lstrip("# ") for line in text.splitlines() if line.startswith("#")]
+    plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in plain}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_each_link_to_a_heading_finds_it(document):
+    """`make site` finds this, too, and more of its kind; this takes less."""
+    path = ROOT / document
+    found = _ANCHOR.findall(path.read_text())
+    aims = [((path.parent / name) if name else path, anchor) for name, anchor in found]
+    assert [anchor for aim, anchor in aims if aim.suffix == ".md" and anchor not in anchors(aim)] == []
 
 
 def test_each_bare_name_of_the_architecture_is_a_files():

@@ -35,10 +35,9 @@ def site():
         import keys
         import layout
         import leaves
-        import pictures
         import tables
 
-        modules = (chapters, keys, layout, leaves, pictures, tables)
+        modules = (chapters, keys, layout, leaves, tables)
         yield {module.__name__: module for module in modules}
     finally:
         sys.path.remove(SITE)
@@ -118,12 +117,3 @@ def test_an_example_has_the_key_in_its_place(site):
     example = site["leaves"]._example
     assert example("a.b", {"a": "object", "a.b": "boolean"}) == {"a": {"b": True}}
     assert example("a/b.c", {"a/b": "list of objects", "a/b.c": "string"}) == {"a/b": [{"c": "…"}]}
-
-
-def test_pictures_are_as_they_are_drawn(site):
-    stale = [
-        name
-        for name, drawn in site["pictures"].pictures().items()
-        if (ROOT / "docs/pictures" / name).read_text() != drawn
-    ]
-    assert stale == [], "run `make pictures`"
