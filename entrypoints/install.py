@@ -11,7 +11,7 @@ from domain.install.places import Places
 from domain.install.settings import read_settings
 from entrypoints.logs import CallLog
 from entrypoints.termination import Interrupted, ignore, raise_when_signalled, seen
-from entrypoints.wiring.calico import own_path
+from entrypoints.wiring.calico import ON_WINDOWS, own_path
 from entrypoints.wiring.installer import installer
 from usecases.install.stay import Vigil, stay
 
@@ -29,18 +29,21 @@ _ENDED_BY = {"SIGTERM": 143, "SIGINT": 130, "SIGHUP": 129}  # 128 and the signal
 def main(environ: Mapping[str, str]) -> int:
     """The exit code."""
     places = Places()
+    if ON_WINDOWS:
+        from entrypoints.wiring.windows_installer import places as windows_places
+
+        places = windows_places(environ)
     return run(places.replace(programs=(*places.programs, own_path())), environ, CallLog("cni-installer"))
 
 
 def run(places: Places, environ: Mapping[str, str], log: Log) -> int:
     """The same from and to other places."""
-    from adapters.linux.node_files import NodeFiles
     from usecases.install.install import install
 
     raise_when_signalled()
     resident = False
     try:
-        settings = read_settings(environ, NodeFiles().host_name())
+        settings = _settings(environ, log)
         host = installer(environ, log)
         resident = settings.sleep
         install(places, settings, host)
@@ -56,6 +59,16 @@ def run(places: Places, environ: Mapping[str, str], log: Log) -> int:
     finally:
         ignore()
     return 0
+
+
+def _settings(environ: Mapping[str, str], log: Log) -> InstallSettings:
+    if ON_WINDOWS:
+        from entrypoints.wiring.windows_installer import settings
+
+        return settings(environ, log)
+    from adapters.linux.node_files import NodeFiles
+
+    return read_settings(environ, NodeFiles().host_name())
 
 
 def _vigil(places: Places, settings: InstallSettings, host: Installer, environ: Mapping[str, str]) -> Vigil:

@@ -5,6 +5,8 @@ Invariant: a command that fails, or outlives the deadline, is an error that says
 
 from __future__ import annotations
 
+import os
+
 from adapters.windows.process import WindowsCommand, run
 from ports.errors import Refused
 
@@ -12,16 +14,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ports.clock import Clock, Deadline
 
-_PROGRAM = ("powershell.exe", "-NoProfile", "-NonInteractive", "-Command")
+_BELOW = r"System32\WindowsPowerShell\v1.0\powershell.exe"
+_OPTIONS = ("-NoProfile", "-NonInteractive", "-Command")
 _STOP_AT_ERRORS = "$ErrorActionPreference = 'Stop'; "
 
 
 class PowerShell:
-    """`program` is what runs a command that it gets as its last argument."""
+    """`program` is what runs a command that it gets as its last argument.
 
-    def __init__(self, clock: Clock, program: tuple[str, ...] = _PROGRAM) -> None:
+    By its full path: Windows looks for a bare name in the working directory first, which is somebody else's.
+    """
+
+    def __init__(self, clock: Clock, program: tuple[str, ...] = ()) -> None:
+        root = os.environ.get("SYSTEMROOT", r"C:\Windows")
         self._clock = clock
-        self._program = program
+        self._program = program or (rf"{root}\{_BELOW}", *_OPTIONS)
 
     def run(self, command: str, deadline: Deadline) -> str:
         """What it has written. `ports.errors.Refused` if it fails, `Expired` past the deadline."""

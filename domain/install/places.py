@@ -24,8 +24,9 @@ _NEVER = ("install", "calico", "calico-ipam")
 
 
 class Places(Value):
-    """`programs` are the places of our own executable, of which the first one that is there counts; `staged` is a
-    folder of other plugins to install beside it, "" for none.
+    """`programs` are the places of our own executable, of which the first one that is there counts, and `names` those
+    that it is installed under, the network plugin's first; `staged` is a folder of other plugins to install beside it,
+    "" for none.
     """
 
     bin_dirs: tuple[str, ...] = ("/host/opt/cni/bin", "/host/secondary-bin-dir")
@@ -33,6 +34,7 @@ class Places(Value):
     programs: tuple[str, ...] = (PROGRAM, f"{STAGED}/calico")
     staged: str = STAGED
     service_account: str = SERVICE_ACCOUNT
+    names: tuple[str, ...] = NAMES
 
     @property
     def kubeconfig(self) -> str:

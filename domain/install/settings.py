@@ -49,7 +49,8 @@ class InstallSettings(Value):
     """`substituted` are the values of placeholders, by name. `host_net_dir` is the host's own view of the folder of
     configurations. `old_conf_name` is removed where it is not `conf_name`.
 
-    `wait_for_datastore` is None where nobody has said: then we wait for it, and go on without it.
+    `wait_for_datastore` is None where nobody has said: then we wait for it, and go on without it. `built_in` is the
+    template of this platform, "" for the usual one, and `platform` what is replaced in any template first, by what.
     """
 
     substituted: Mapping[str, str]
@@ -69,6 +70,8 @@ class InstallSettings(Value):
     account: str = ACCOUNT
     wait_for_datastore: bool | None = None
     probe_timeout: float = 10.0
+    built_in: str = ""
+    platform: tuple[tuple[str, str], ...] = ()
 
 
 def read_settings(environ: Mapping[str, str], host_name: str) -> InstallSettings:

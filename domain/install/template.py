@@ -79,12 +79,13 @@ class Template(Value):
     text: str = BUILT_IN
     origin: str = "the built-in template"
 
-    def unknown(self) -> tuple[str, ...]:
+    def unknown(self, settings: InstallSettings) -> tuple[str, ...]:
         """What looks like a placeholder and is none, each once."""
         import re
 
+        known = {*_ORDER, *[literal.strip('_"') for literal, _ in settings.platform]}
         found = re.findall(r"__[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*__", self.text)
-        return tuple(dict.fromkeys([name for name in found if name.strip("_") not in _ORDER]))
+        return tuple(dict.fromkeys([name for name in found if name.strip("_") not in known]))
 
     def render(self, settings: InstallSettings, token: str, tls_files: Collection[str]) -> Rendered:
         """`token` is the pod's own; `tls_files` are those that are installed. CannotInstall if it is no JSON object."""
@@ -93,6 +94,8 @@ class Template(Value):
         for name, file in _TLS_PLACEHOLDERS.items():
             values[name] = f"{settings.host_net_dir}/{TLS}/{file}" if file in tls_files else ""
         text = self.text
+        for literal, value in settings.platform:
+            text = text.replace(literal, value)
         for name in _ORDER:
             text = text.replace(f"__{name}__", values[name])
         rendered = Rendered(text, self._parsed(text))

@@ -5,6 +5,7 @@ Invariant: nothing is opened or asked here; a port does that when it is used.
 
 from __future__ import annotations
 
+from entrypoints.wiring.calico import ON_WINDOWS
 from usecases.install.installer import Installer
 
 TYPE_CHECKING = False
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 
 def installer(environ: Mapping[str, str], log: Log) -> Installer:
+    if ON_WINDOWS:
+        from entrypoints.wiring.windows_installer import windows_installer
+
+        return windows_installer(environ, log)
     from adapters.linux.clock import SystemClock
     from adapters.linux.host_files import LinuxHostFiles
     from adapters.linux.process.installed_program import ExecutedProgram

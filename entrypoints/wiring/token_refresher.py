@@ -10,7 +10,7 @@ import os
 from domain.cni.netconf import NetConf
 from domain.install.places import SERVICE_ACCOUNT
 from domain.install.token import ACCOUNT, refresh_interval
-from entrypoints.wiring.calico import api_servers
+from entrypoints.wiring.calico import ON_WINDOWS, api_servers
 from usecases.install.refresh_token import Renewal, TokenRefresher
 
 TYPE_CHECKING = False
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ports.clock import Clock
     from ports.folder_watch import FolderWatch
+    from ports.host_files import HostFiles
     from ports.log import Log
 
 _BITS = 53  # of a number between 0 and 1
@@ -43,17 +44,29 @@ def renewal(environ: Mapping[str, str], net_dir: str, log: Log, *, namespace: st
 
 
 def folder_watch(*folders: str, clock: Clock) -> FolderWatch:
+    if ON_WINDOWS:
+        from entrypoints.wiring.windows_installer import folder_watch as polling
+
+        return polling(folders, clock)
     from adapters.linux.folder_watch import InotifyWatch
 
     return InotifyWatch(folders, clock)
 
 
 def token_refresher(renewal: Renewal, environ: Mapping[str, str], clock: Clock) -> TokenRefresher:
-    from adapters.linux.host_files import LinuxHostFiles
-
     # Hasty: it is tried again anyway, or somebody waits at a terminal.
     issuer = api_servers(NetConf(), environ, clock, hasty=True)().token_issuer(renewal.watched)
-    return TokenRefresher(renewal, issuer, LinuxHostFiles(), clock, chance=_chance)
+    return TokenRefresher(renewal, issuer, _host_files(), clock, chance=_chance)
+
+
+def _host_files() -> HostFiles:
+    if ON_WINDOWS:
+        from adapters.windows.host_files import WindowsHostFiles
+
+        return WindowsHostFiles()
+    from adapters.linux.host_files import LinuxHostFiles
+
+    return LinuxHostFiles()
 
 
 def _chance() -> float:

@@ -8,7 +8,7 @@ from adapters.memory.installed_program import ScriptedProgram
 from adapters.memory.log import RecordingLog
 from adapters.memory.token_issuer import MemoryTokenIssuer
 from domain.install.places import Places
-from domain.install.settings import read_settings
+from domain.install.settings import InstallSettings, read_settings
 from ports.host_files import FOLDER
 from usecases.install.install import install
 from usecases.install.installer import Installer
@@ -39,7 +39,9 @@ class InstallWorld:
             self.files.put(f"{ACCOUNT}/{name}", text)
 
     def install(self, **environ: str) -> None:
-        settings = read_settings({"KUBERNETES_NODE_NAME": "my-node", **environ}, "host")
+        self.install_with(read_settings({"KUBERNETES_NODE_NAME": "my-node", **environ}, "host"))
+
+    def install_with(self, settings: InstallSettings) -> None:
         install(self.places, settings, self.host)
 
     def uninstall(self, *, force: bool = False) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ Invariant: what has been staged is what its source is, octet by octet, and our o
 from __future__ import annotations
 
 from domain.install.errors import CannotInstall
-from domain.install.places import NAMES, plugins_to_copy
+from domain.install.places import plugins_to_copy
 from ports.errors import Refused
 from ports.host_files import FILE, HostFileError
 from ports.node import MissingFile
@@ -32,14 +32,14 @@ class Binaries:
 
     def stage(self, program: str, places: Places, settings: InstallSettings, host: Installer) -> None:
         """CannotInstall, which names the file."""
-        sources = dict.fromkeys(NAMES, program) | _plugins(places, settings, host)
+        sources = dict.fromkeys(places.names, program) | _plugins(places, settings, host)
         for name, source in sources.items():
             target = f"{self.folder.folder}/{name}"
             if not settings.update and host.files.look(target) is not None:
                 self._skipped.append(name)
                 continue
             self._stage_one(source, name, host)
-            if name in NAMES:
+            if name in places.names:
                 self._try(source, name, host)
 
     def _stage_one(self, source: str, name: str, host: Installer) -> None:
@@ -86,10 +86,10 @@ def writable_folders(places: Places, settings: InstallSettings, host: Installer)
     if found:
         return found
     for folder in places.bin_dirs:
-        there = [host.files.look(f"{folder}/{name}", follow=True) for name in NAMES]
+        there = [host.files.look(f"{folder}/{name}", follow=True) for name in places.names]
         if not settings.update and all(look and look.kind == FILE for look in there):
             host.log.info(
-                f"No writeable CNI bin directory found but [{' '.join(NAMES)}] already exist at {folder}"
+                f"No writeable CNI bin directory found but [{' '.join(places.names)}] already exist at {folder}"
                 " and UPDATE_CNI_BINARIES=false; continuing"
             )
             return []

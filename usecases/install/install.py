@@ -135,7 +135,8 @@ class _Installation:
             return net.path(path.removeprefix(host_net_dir)) if path.startswith(host_net_dir) else path
 
         probes = rendered.probes(place_of)
-        program = self._binaries[0].folder.path("calico") if self._binaries else f"{self._places.bin_dirs[0]}/calico"
+        name = self._places.names[0]
+        program = self._binaries[0].folder.path(name) if self._binaries else f"{self._places.bin_dirs[0]}/{name}"
         await_datastore(probes, program, self._settings, self._host)
 
     def _remove_old_configuration(self) -> None:
@@ -162,7 +163,7 @@ def _require_folder(path: str, others: Sequence[str], host: Installer) -> None:
 
 
 def _template(settings: InstallSettings, host: Installer) -> Template:
-    template = Template()
+    template = Template(settings.built_in) if settings.built_in else Template()
     if settings.template:
         host.log.info("Using CNI config template from CNI_NETWORK_CONFIG environment variable.")
         template = Template(settings.template, "CNI_NETWORK_CONFIG")
@@ -173,7 +174,7 @@ def _template(settings: InstallSettings, host: Installer) -> Template:
         except PortError as error:
             raise CannotInstall(f"cannot read the template that CNI_NETWORK_CONFIG_FILE names: {error}") from error
         template = Template(text, f"CNI_NETWORK_CONFIG_FILE={settings.template_file}")
-    if unknown := template.unknown():
+    if unknown := template.unknown(settings):
         names = ", ".join(unknown)
         host.log.warning("Unknown placeholders stay in the CNI config", placeholders=names, template=template.origin)
     return template

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 import sys
@@ -30,25 +29,9 @@ from domain.ipam.address import Address, Cidr
 from ports.errors import BadConfiguration, Expired, Refused, Unavailable
 from ports.ipam_plugin import IpamCall
 from ports.node import MissingFile
+from services.windows_locking import Msvcrt
 
 ADDRESS = Address.parse("10.11.128.13")
-
-
-class Msvcrt:
-    """`locking` as Python has it on Windows, which locks octets from where the file stands."""
-
-    LK_NBLCK, LK_UNLCK = 2, 0
-
-    @staticmethod
-    def locking(descriptor: int, mode: int, octets: int) -> None:
-        assert (os.lseek(descriptor, 0, os.SEEK_CUR), octets) == (0, 1)
-        if mode == Msvcrt.LK_UNLCK:
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
-            return
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise PermissionError(13, "Permission denied") from error
 
 
 class TestWindowsLock(LockContract):

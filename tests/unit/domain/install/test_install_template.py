@@ -47,7 +47,7 @@ def rendered(text: str, token: str = "", tls: tuple[str, ...] = (), **environ: s
 
 def test_inst_002_the_built_in_one_is_the_originals_to_the_octet() -> None:
     assert Template().render(SETTINGS, "", ()).text == FINAL
-    assert Template().unknown() == ()
+    assert Template().unknown(read_settings({}, "n")) == ()
 
 
 def test_every_placeholder_has_its_value() -> None:
@@ -103,7 +103,7 @@ def test_a_value_may_bring_a_later_placeholder_in_and_no_earlier_one() -> None:
 
 def test_an_unknown_placeholder_stays_and_is_named_once() -> None:
     template = Template('{"a": "__NOBODY__ __CNI_MTU__ __NOBODY__ __X_1__ ____ __low__"}')
-    assert template.unknown() == ("__NOBODY__", "__X_1__")
+    assert template.unknown(read_settings({}, "n")) == ("__NOBODY__", "__X_1__")
     assert "__NOBODY__" in template.render(SETTINGS, "", ()).text
 
 

@@ -1,0 +1,319 @@
+"""A Windows host's files: what is new is complete and on the disk before it is moved.
+
+Windows does not replace a program that runs, but lets it be renamed: such a one is put aside into a stage, from where
+it goes when somebody opens a stage in that folder after its end. Of a mode Windows keeps only whether a file may be
+written to; who may read it, its folder's access list says, and labels there are none.
+
+Invariant: as `ports.host_files`, as far as Windows has what it speaks of.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from errno import ENOENT, ENOTDIR
+from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG, filemode
+from typing import TYPE_CHECKING
+
+from adapters.regular_file import read_regular
+from ports.host_files import FILE, FOLDER, LINK, OTHER, STAGE, STAGE_END, HostFileError, HostFiles, Look
+from ports.node import MissingFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_GONE = (ENOENT, ENOTDIR)
+_LOCK = ".lock"
+_HELD = f"{STAGE}held{STAGE_END}"
+_PIECE = 1 << 20
+_PAUSE = 0.05
+_BINARY = getattr(os, "O_BINARY", 0)
+
+
+class WindowsHostFiles(HostFiles):
+    """`locking` is what Python has on Windows as `msvcrt`; `replace` renames over what is there."""
+
+    def __init__(self, locking: Any = None, replace: Callable[[str, str], None] = os.replace) -> None:
+        self._lock = Octets(locking)
+        self._replace = replace
+        self._stages: dict[str, int] = {}  # path → descriptor that holds the lock
+
+    def look(self, path: str, *, follow: bool = False) -> Look | None:
+        try:
+            found = os.stat(path) if follow else os.lstat(path)
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno in _GONE:
+                return None
+            raise _failed("stat", path, error) from error
+        return Look(_kind(found.st_mode), found.st_size, S_IMODE(found.st_mode))
+
+    def read(self, path: str) -> bytes:
+        try:
+            return read_regular(path)
+        except OSError as error:
+            if error.errno in _GONE:
+                raise MissingFile(path) from None
+            raise _failed("open", path, error) from error
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        try:
+            found = sorted(os.listdir(folder))
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno in _GONE:
+                raise MissingFile(folder) from None
+            raise _failed("open", folder, error) from error
+        return tuple([name for name in found if not is_stage(name)])
+
+    def same(self, source: str, target: str) -> bool:
+        from_there = self.look(source, follow=True)
+        if from_there is None:
+            raise HostFileError("stat", source, "no such file or directory")
+        if self.look(target) != from_there or from_there.kind != FILE:
+            return False
+        try:
+            return _equal(source, target)
+        except OSError as error:
+            raise _failed("read", error.filename or source, error) from error
+
+    def digest(self, path: str) -> str:
+        found = self.look(path)
+        if found is None:
+            return ""
+        if found.kind != FILE:
+            return f"{found.kind}: {os.readlink(path)}" if found.kind == LINK else found.kind
+        from domain.bounded_name import sha512
+
+        state = sha512()
+        try:
+            with open(path, "rb") as file:
+                while piece := file.read(_PIECE):
+                    state.update(piece)
+        except OSError as error:
+            raise _failed("read", path, error) from error
+        return f"sha512:{state.hexdigest()}"
+
+    def why_unwritable(self, folder: str) -> str:
+        probe = stage_in(folder)
+        try:
+            os.mkdir(probe)
+            os.rmdir(probe)
+        except (OSError, ValueError) as error:
+            return _reason(error)
+        return ""
+
+    def identity(self, folder: str) -> str:
+        try:
+            found = os.stat(folder)
+        except (OSError, ValueError):
+            return ""
+        return f"{found.st_dev}:{found.st_ino}" if S_ISDIR(found.st_mode) else ""
+
+    def make_folder(self, path: str, mode: int = 0o755) -> None:
+        try:
+            if not os.path.isdir(path):
+                os.makedirs(path)
+                os.chmod(path, mode)
+        except (OSError, ValueError) as error:
+            raise _failed("mkdir", path, error) from error
+
+    def held(self, folder: str) -> _Held:
+        return _Held(f"{folder}/{_HELD}", self._lock)
+
+    def open_stage(self, folder: str) -> str:
+        try:
+            self._sweep(folder)
+            stage = stage_in(folder)
+            os.mkdir(stage, 0o700)  # since Python 3.13: for system and administrators, and so all that is made in it
+            lock = os.open(f"{stage}/{_LOCK}", os.O_RDWR | os.O_CREAT | _BINARY)
+            self._lock.take(lock)
+        except (OSError, ValueError) as error:
+            raise _failed("mkdir", f"{folder}/{STAGE}*{STAGE_END}", error) from error
+        self._stages[stage] = lock
+        return stage
+
+    def _sweep(self, folder: str) -> None:
+        """Remove what killed processes have left, and programs that were put aside and have ended by now."""
+        for name in os.listdir(folder):
+            stage = f"{folder}/{name}"
+            if is_stage(name) and os.path.isdir(stage) and not self._is_worked_in(stage):
+                try:  # noqa: SIM105 - contextlib costs 4 ms to load
+                    _remove_tree(stage)
+                except OSError:
+                    pass  # a program that still runs: next time
+
+    def _is_worked_in(self, stage: str) -> bool:
+        try:
+            descriptor = os.open(f"{stage}/{_LOCK}", os.O_RDWR | _BINARY)
+        except OSError:
+            return False
+        try:
+            return not self._lock.take(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def close_stage(self, stage: str) -> None:
+        os.close(self._stages.pop(stage))
+        self.remove_tree(stage)
+
+    def write(self, path: str, data: bytes, mode: int, like: str = "") -> None:  # noqa: ARG002 - there are no labels
+        try:
+            with open(path, "xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(path, mode)
+        except (OSError, ValueError) as error:
+            raise _failed("open", path, error) from error
+
+    def copy(self, source: str, path: str, like: str = "") -> None:  # noqa: ARG002 - there are no labels
+        found = self.look(source, follow=True)
+        if found is not None and found.kind != FILE:
+            shown = filemode(os.stat(source).st_mode)
+            name = os.path.basename(source)
+            raise HostFileError("copy", source, f'CopyFile: non-regular source file {name} ("{shown}")')
+        try:
+            with open(source, "rb") as origin, open(path, "xb") as file:
+                while piece := origin.read(_PIECE):
+                    file.write(piece)
+                file.flush()
+                os.fsync(file.fileno())
+                mode = S_IMODE(os.fstat(origin.fileno()).st_mode)
+            os.chmod(path, mode)
+        except (OSError, ValueError) as error:
+            raise _failed("open", getattr(error, "filename", None) or source, error) from error
+
+    def keep(self, path: str, kept: str) -> None:
+        """By a copy: of a program that runs no second name could be removed later."""
+        found = self.look(path)
+        if found is None or found.kind != LINK:
+            self.copy(path, kept)
+            return
+        try:
+            os.symlink(os.readlink(path), kept)
+        except OSError as error:
+            raise _failed("link", path, error) from error
+
+    def move(self, path: str, target: str) -> None:
+        try:
+            try:
+                self._replace(path, target)
+            except PermissionError:
+                self._replace_running(path, target)
+        except (OSError, ValueError) as error:
+            raise _failed("rename", target, error) from error
+
+    def _replace_running(self, path: str, target: str) -> None:
+        """For a moment nothing is there. What cannot be put into its place leaves the old file where it was."""
+        aside = stage_in(os.path.dirname(target))
+        os.mkdir(aside)
+        old = f"{aside}/{os.path.basename(target)}"
+        os.rename(target, old)
+        try:
+            os.replace(path, target)
+        except OSError:
+            os.rename(old, target)
+            raise
+        finally:
+            try:  # noqa: SIM105 - as above
+                _remove_tree(aside)
+            except OSError:
+                pass  # it runs; whoever opens a stage here after its end removes it
+
+    def remove(self, path: str) -> None:
+        try:
+            os.unlink(path)
+        except (OSError, ValueError) as error:
+            if not (isinstance(error, OSError) and error.errno in _GONE):
+                raise _failed("remove", path, error) from error
+
+    def remove_tree(self, path: str) -> None:
+        try:
+            _remove_tree(path)
+        except (OSError, ValueError) as error:
+            raise _failed("remove", path, error) from error
+
+
+class Octets:
+    """Locks on the first octet of an open file, which go with the process."""
+
+    def __init__(self, locking: Any = None) -> None:
+        self._locking = locking
+
+    def take(self, descriptor: int) -> bool:
+        """False if another process has it."""
+        if self._locking is None:
+            import msvcrt
+
+            self._locking = msvcrt
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        try:
+            self._locking.locking(descriptor, self._locking.LK_NBLCK, 1)
+        except PermissionError:
+            return False
+        return True
+
+
+class _Held:
+    def __init__(self, path: str, lock: Octets) -> None:
+        self._path = path
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | _BINARY)
+        try:
+            while not self._lock.take(self._descriptor):
+                time.sleep(_PAUSE)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    def __exit__(self, *_ended: object) -> None:
+        os.close(self._descriptor)
+
+
+def is_stage(name: str) -> bool:
+    return name.startswith(STAGE) and name.endswith(STAGE_END)
+
+
+def stage_in(folder: str) -> str:
+    """A path for a new one."""
+    return f"{folder}/{STAGE}{os.urandom(8).hex()}{STAGE_END}"
+
+
+def _remove_tree(path: str) -> None:
+    """A missing one is fine. OSError for what cannot be removed; what can is gone then."""
+    try:
+        found = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if not S_ISDIR(found.st_mode):
+        os.unlink(path)
+        return
+    for name in os.listdir(path):
+        _remove_tree(f"{path}/{name}")
+    os.rmdir(path)
+
+
+def _failed(operation: str, path: str, error: OSError | ValueError) -> HostFileError:
+    return HostFileError(operation, path, _reason(error))
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (error.strerror or str(error)).lower() if isinstance(error, OSError) else "invalid argument"
+
+
+def _kind(mode: int) -> str:
+    if S_ISREG(mode):
+        return FILE
+    return FOLDER if S_ISDIR(mode) else LINK if S_ISLNK(mode) else OTHER
+
+
+def _equal(source: str, target: str) -> bool:
+    with open(source, "rb") as one, open(target, "rb") as other:
+        while True:
+            piece = one.read(_PIECE)
+            if piece != other.read(_PIECE):
+                return False
+            if not piece:
+                return True
