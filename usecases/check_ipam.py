@@ -55,12 +55,14 @@ def check_ipam(work: Work, cluster: Cluster | None = None, host_routes: tuple[tu
     `host_routes` are those of the machine that asks: (address, interface).
     """
     inventory = take_inventory(work, cluster).replace(host_routes=host_routes)
+    work.doing(f"comparing {len(inventory.blocks)} blocks with {len(inventory.endpoints)} endpoints")
     return Report(inventory, audit(inventory))
 
 
 def take_inventory(work: Work, cluster: Cluster | None = None) -> Inventory:
     """What there is to know. What cannot be read is read first, so that nothing is missing from both lists."""
     store, deadline = work.datastore, work.deadline
+    work.doing("reading all that the datastore has")
     unreadable = _unreadable(store.unreadable(deadline))
     handles, blocks, hosts, virtual = store.fetch(
         Handles(), Blocks(), Affinities(Owner(HOST, "")), Affinities(Owner(VIRTUAL, "")), deadline=deadline

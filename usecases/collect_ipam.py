@@ -94,11 +94,13 @@ def collect_ipam(work: Work, sweep: Sweep, cluster: Cluster | None = None) -> tu
     first = sweep.first or _look(work, sweep, cluster)
     waited = (work.clock.now() - first.at) / SECOND
     if first.found and waited < sweep.grace:
+        work.doing(f"waiting {sweep.grace - waited:.0f} s for the second look")
         work.clock.sleep(sweep.grace - waited)
     found = collectable(check_ipam(work, cluster).findings, sweep) if first.found else ()
     outcomes: list[Collected] = []
     corrected: set[str] = set()
-    for finding in found:
+    for number, finding in enumerate(found):
+        work.doing(f"putting right {number + 1} of {len(found)}: {finding.subject}")
         if finding.identity not in first.found:
             why = f"not there, or not like this, {sweep.grace:g} s ago" if sweep.grace else "it has changed meanwhile"
             outcomes.append(Collected(finding, KEPT, why))

@@ -9,6 +9,7 @@ that was given is one line.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -19,10 +20,12 @@ from ports.errors import Damaged
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import TextIO
 
 PIPED_WIDTH = 120
+_USUAL_HEIGHT = 24
 _CHECK = "`tortie ipam check` says what to do"
-_MOST_DIGITS = 6  # of COLUMNS
+_MOST_DIGITS = 6  # of COLUMNS and LINES
 
 
 class Answer(Value):
@@ -44,17 +47,20 @@ def told(error: Exception) -> str:
 
 
 class Screen(Value):
-    """`width` in columns."""
+    """`width` in columns; `height` in lines, 0 where there is no terminal."""
 
     width: int
     colour: bool = False
+    height: int = 0
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Screen:
         """Of stdout. COLUMNS beats what the terminal says; NO_COLOR and TERM=dumb turn colours off."""
         is_terminal = sys.stdout is not None and sys.stdout.isatty()
         plain = bool(environment.get("NO_COLOR")) or environment.get("TERM", "") in ("", "dumb")
-        return cls(_width(environment.get("COLUMNS", ""), is_terminal=is_terminal), is_terminal and not plain)
+        width = _size(environment.get("COLUMNS", ""), 0, PIPED_WIDTH, is_terminal=is_terminal)
+        height = _size(environment.get("LINES", ""), 1, _USUAL_HEIGHT, is_terminal=True) if is_terminal else 0
+        return cls(width, is_terminal and not plain, height)
 
 
 def people(lines: Iterable[str]) -> str:
@@ -62,15 +68,28 @@ def people(lines: Iterable[str]) -> str:
     return "".join([f"{printable(line)}\n" for line in lines])
 
 
-def _width(columns: str, *, is_terminal: bool) -> int:
-    if columns.isascii() and columns.isdigit() and len(columns) < _MOST_DIGITS and int(columns):
-        return int(columns)
+def _size(said: str, which: int, otherwise: int, *, is_terminal: bool) -> int:
+    """Of the terminal, unless the environment says else: its columns (0) or lines (1)."""
+    if said.isascii() and said.isdigit() and len(said) < _MOST_DIGITS and int(said):
+        return int(said)
     if not is_terminal:
-        return PIPED_WIDTH
+        return otherwise
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or PIPED_WIDTH
+        return os.get_terminal_size(sys.stdout.fileno())[which] or otherwise
     except OSError:
-        return PIPED_WIDTH
+        return otherwise
+
+
+def deliver(text: str) -> None:
+    """To stdout, at once. OSError if it cannot be written."""
+    out: TextIO | None = sys.stdout  # None where the parent left the descriptor closed
+    if out is None:
+        raise OSError(errno.EBADF, "standard output is closed")
+    try:
+        out.write(text)
+    except UnicodeEncodeError:  # a locale without the character: what is written is UTF-8 in all others
+        out.buffer.write(text.encode("utf-8", "replace"))
+    out.flush()
 
 
 def aligned(rows: Sequence[Sequence[str]], numbers: Sequence[int] = (), gap: str = "  ") -> list[str]:

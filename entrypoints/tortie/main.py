@@ -14,13 +14,12 @@ Invariant: stdout has the result and nothing else.
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 
 from domain.cni.netconf import KubernetesSettings, NetConf
 from entrypoints.tortie import completion
-from entrypoints.tortie.answer import Answer, people, told
+from entrypoints.tortie.answer import Answer, deliver, people, told
 from entrypoints.tortie.client_config import client_config
 from entrypoints.tortie.command import FAULTS
 from entrypoints.tortie.command_line import parsed
@@ -67,8 +66,9 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], container: Con
     session = Session(container)
     try:
         _configure(container, options, environment)
-        answer: Answer = options.command.run(options, session)
-        _deliver(answer.text)
+        with session.progress(shown=options.command.lasts):
+            answer: Answer = options.command.run(options, session)
+        deliver(answer.text)
         _note(answer.notes)
     except FAULTS as error:
         return _failed(told(error))
@@ -93,7 +93,7 @@ def _complete(words: Sequence[str], environment: Mapping[str, str], container: C
             return []
 
     try:
-        _deliver(completion.answered(words, names))
+        deliver(completion.answered(words, names))
     except (BrokenPipeError, OSError):
         return _unheard(0)
     finally:
@@ -111,17 +111,6 @@ def _helped(code: int) -> int:
     except OSError as error:
         return _unheard(_failed(f"cannot write the output: {error.strerror}"))
     return code
-
-
-def _deliver(text: str) -> None:
-    out: TextIO | None = sys.stdout  # None where the parent left the descriptor closed
-    if out is None:
-        raise OSError(errno.EBADF, "standard output is closed")
-    try:
-        out.write(text)
-    except UnicodeEncodeError:  # a locale without the character: what is written is UTF-8 in all others
-        out.buffer.write(text.encode("utf-8", "replace"))
-    out.flush()
 
 
 def _note(lines: Sequence[str]) -> None:

@@ -172,6 +172,7 @@ EXPORT = Command(
     "Show all that a locked datastore has.",
     _export,
     _add_export_arguments,
+    lasts=True,
     examples="""\
 tortie datastore migrate export > all.yaml
 tortie datastore migrate export -o json > all.json     quicker to write and to read, for many addresses""",
@@ -182,6 +183,7 @@ IMPORT = Command(
     _import,
     _add_import_arguments,
     makes_datastore=lambda options: not options.dry_run,
+    lasts=True,
     examples="""\
 tortie --config new.cfg datastore migrate import -f all.yaml --dry-run
 tortie --config new.cfg datastore migrate import -f all.yaml""",

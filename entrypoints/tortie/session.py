@@ -5,13 +5,15 @@ Invariant: the datastore is opened when it is first asked for, once.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from entrypoints.tortie.answer import Screen
 from ports.errors import PortError
 from usecases.ipam.work import Work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from domain.ipam.address import Address
     from entrypoints.wiring.container import Container
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 BUDGET = 60.0  # seconds for one command
 
 
+def _unheard(_what: str) -> None:
+    """Where nobody looks."""
+
+
 class Session:
     def __init__(self, container: Container | PlainContainer, budget: float = BUDGET) -> None:
         self._container = container
@@ -33,6 +39,7 @@ class Session:
         self.clock: Clock = container.clock()
         self.log: Log = container.log()
         self.deadline: Deadline = self.clock.deadline(budget)
+        self._doing: Callable[[str], None] = _unheard
 
     @property
     def datastore(self) -> Datastore:
@@ -77,7 +84,21 @@ class Session:
 
     def work(self, waiting: float = 0.0) -> Work:
         """What the steps of a use case share; `waiting` seconds of it will pass in waiting on purpose."""
-        return Work(self.datastore, self.clock, self.log, self.clock.deadline(BUDGET + waiting))
+        work = Work(self.datastore, self.clock, self.log, self.clock.deadline(BUDGET + waiting))
+        work.doing = self._doing
+        return work
+
+    @contextmanager
+    def progress(self, *, shown: bool) -> Iterator[None]:
+        """While it lasts, what is being done is said on stderr, if that is a terminal."""
+        if not shown:
+            yield
+            return
+        from entrypoints.tortie.progress import Progress
+
+        with Progress(self.environment) as progress:
+            self._doing = progress.doing
+            yield
 
     @property
     def cluster(self) -> Cluster | None:

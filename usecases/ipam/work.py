@@ -34,10 +34,17 @@ def _unknown(_address: Address) -> str:
     return ""
 
 
-class Work:
-    """`interface_of` tells which interface of this machine an address is routed to, "" for none."""
+def _unheard(_what: str) -> None:
+    """Where nobody waits."""
 
-    __slots__ = ("clock", "datastore", "deadline", "interface_of", "log")
+
+class Work:
+    """`interface_of` tells which interface of this machine an address is routed to, "" for none.
+
+    `doing` hears what is being done, for a person who waits.
+    """
+
+    __slots__ = ("clock", "datastore", "deadline", "doing", "interface_of", "log")
 
     def __init__(self, datastore: Datastore, clock: Clock, log: Log, deadline: Deadline) -> None:
         self.datastore = datastore
@@ -45,6 +52,7 @@ class Work:
         self.log = log
         self.deadline = deadline
         self.interface_of: Callable[[Address], str] = _unknown
+        self.doing: Callable[[str], None] = _unheard
 
     def until(self, deadline: Deadline) -> Work:
         """The same work with another deadline."""

@@ -2,10 +2,12 @@
 
 The table is calicoctl's; below each line is a picture of what it says, and beside it what the columns leave out.
 
-Invariant: no line is wider than the screen, unless it is too narrow for a table at all.
+Invariant: no line is wider than the screen; where a row of the table does not fit, its cells stand below each other.
 """
 
 from __future__ import annotations
+
+from argparse import ArgumentTypeError
 
 from domain.cni.go_quote import printable
 from domain.ipam.block import HOST
@@ -18,7 +20,8 @@ from entrypoints.tortie.ipam.bars import LEGEND, block_bar, coloured, pool_bar
 from entrypoints.tortie.ipam.show_address import address_sheet
 from entrypoints.tortie.ipam.show_more import borrowed_sheet, configuration_sheet, kept_sheet
 from entrypoints.tortie.ipam.space import SPACE_HEADINGS, block_json, block_row, large, pool_json, pool_row, share
-from entrypoints.tortie.output import Row, Sheet, add_output, shown
+from entrypoints.tortie.output import COLUMNS, WIDE, Row, Sheet, add_output, shown
+from entrypoints.tortie.watch import PAUSE, watch
 from usecases.check_ipam import take_inventory
 
 TYPE_CHECKING = False
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 _HEADINGS = ["GROUPING", "CIDR", "IPS TOTAL", "IPS IN USE", "IPS FREE"]
 _NUMBERS = (2, 3, 4)
 _INDENT = " " * (len(_HEADINGS[0]) + 2)
+_SHORTEST, _LONGEST = 0.2, 3600  # seconds between two looks
 _CELLS = 64  # one an address in blocks of the usual size
 
 
@@ -56,13 +60,46 @@ def _add_arguments(parser: ArgumentParser) -> None:
     subject.add_argument("--kept", action="store_true", help="addresses that stay with a name")
     subject.add_argument("--show-configuration", "--configuration", action="store_true", help="the settings")
     parser.add_argument("--node", metavar="NODE", default="", help="only what this node owns or holds")
+    parser.add_argument(
+        "-w",
+        "--watch",
+        metavar="SECONDS",
+        nargs="?",
+        type=_seconds,
+        const=PAUSE,
+        help=f"again and again, until Ctrl-C (default: every {PAUSE:g})",
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not _SHORTEST <= seconds <= _LONGEST:
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds from {_SHORTEST:g} to {_LONGEST}")
+    return seconds
+
+
+def _objection(options: Namespace) -> str:
+    if options.watch and options.output.name not in ("", WIDE, COLUMNS):
+        return "--watch is for people; ask for one answer without it, or leave out -o"
+    return ""
 
 
 def _run(options: Namespace, session: Session) -> Answer:
     """Exit code 1 when something is left out since it cannot be read."""
+    if options.watch:
+        return watch(session, lambda: _looked(options, session), options.watch)
     inventory = take_inventory(session.work())
     notes = left_out([(unreadable.record, unreadable.fault) for unreadable in inventory.unreadable.records])
     return Answer(_shown(inventory, options, session), 1 if notes else 0, notes)
+
+
+def _looked(options: Namespace, session: Session) -> str:
+    inventory = take_inventory(session.work())
+    notes = left_out([(unreadable.record, unreadable.fault) for unreadable in inventory.unreadable.records])
+    return _shown(inventory, options, session) + people(notes)
 
 
 def _shown(inventory: Inventory, options: Namespace, session: Session) -> str:
@@ -139,6 +176,8 @@ def _drawn(lines: list[Line], screen: Screen) -> str:
     drawn = [head]
     for line, text in zip(lines, body):
         drawn += [text, *_picture(line, screen)]
+    if max(map(len, (head, *body))) > screen.width:
+        drawn = [text for line in lines for text in _narrow(line, screen)]
     return "\n".join([*drawn, "", *folded(LEGEND, screen.width, "")]) + "\n"
 
 
@@ -149,6 +188,19 @@ def _picture(line: Line, screen: Screen) -> list[str]:
     if len(bar) + 2 + len(line.note) <= room:
         return [f"{_INDENT}{_framed(bar, screen)}  {line.note}"]
     return [f"{_INDENT}{_framed(bar, screen)}", *folded(line.note, screen.width, _INDENT)]
+
+
+def _narrow(line: Line, screen: Screen) -> list[str]:
+    """The same below each other, where a row does not fit."""
+    space = line.space
+    bar = _bar(line, min(_CELLS, _power_below(max(screen.width - 4, 8))))
+    words = [f"{share(space.in_use, space.total)} of {line.total} in use", f"{share(space.free, space.total)} free"]
+    return [
+        *folded(f"{line.grouping}  {line.cidr}", screen.width, ""),
+        f"  {_framed(bar, screen)}",
+        *folded(", ".join(words), screen.width, "  "),
+        *folded(line.note, screen.width, "  "),
+    ]
 
 
 def _power_below(room: int) -> int:
@@ -213,10 +265,12 @@ COMMAND = Command(
     "Show how full IP pools and blocks are, and who has an address.",
     _run,
     _add_arguments,
+    _objection,
     examples="""\
 tortie ipam show --blocks
 tortie ipam show --ip 10.244.0.7                  who has it
 tortie ipam show --node n1 -o wide                what one node owns or holds, in one line each
 tortie ipam show --show-borrowed
+tortie ipam show --watch                          until Ctrl-C, in place
 tortie ipam show -o custom-columns=CIDR,"IPS FREE\"""",
 )
