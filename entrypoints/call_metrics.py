@@ -123,7 +123,7 @@ def _left(folder: str) -> list[str]:
     return [name for name in os.listdir(folder) if name.startswith(_PENDING)]
 
 
-def _left_call(name: str) -> FinishedCall | None:
+def left_call(name: str) -> FinishedCall | None:
     """None if it is not the name of one."""
     words = name.split(",")[2:]
     if len(words) != len(LABELS) + 1 or not all(_is_word(word) for word in words) or not words[-1].isdecimal():
@@ -142,7 +142,7 @@ def _merge(folder: str, own: tuple[FinishedCall, ...], log: Log) -> None:
     """The lock is held."""
     left = _left(folder)
     path = f"{folder}/{FILE}"
-    calls = [call for call in (*own, *[_left_call(name) for name in left]) if call]
+    calls = [call for call in (*own, *[left_call(name) for name in left]) if call]
     try:
         text = _with_all(checked(_read(path)), calls)
     except FileNotFoundError:
@@ -218,9 +218,11 @@ def checked(text: str) -> str:
     wanted = {
         **dict.fromkeys((f"\n{DURATION}_sum{{", f"\n{DURATION}_count{{", "+Inf"), series),
         f"\n{DURATION}_bucket{{": series * len(_BUCKETS),
+        CALLS: series + EMPTY.count(CALLS),
+        DURATION: series * _LINES + EMPTY.count(DURATION),
         '"': 2 * series * (len(LABELS) * (1 + _LINES) + len(_BUCKETS)),
         "\n": series * (1 + _LINES) + EMPTY.count("\n"),
-        _OF_DURATION: 1,
+        f"\n{_OF_DURATION}": 1,
         "\0": 0,
     }
     ends = text.startswith(_OF_CALLS) and text.endswith("\n") and text.isascii()
@@ -243,7 +245,7 @@ def with_call(text: str, call: FinishedCall) -> str:
     except ValueError:
         raise Senseless(_DAMAGED) from None
     known = f"{CALLS}{{{named}}} {numbers[-1]}\n"
-    if _block(named, numbers) != text[start:end] or not _is_sound(numbers) or known not in text:
+    if _block(named, numbers) != text[start:end] or not _is_sound(numbers) or f"\n{known}" not in text[:start]:
         raise Senseless(_DAMAGED)
     numbers = _plus(numbers, call.microseconds)
     return text[:start].replace(known, f"{CALLS}{{{named}}} {numbers[-1]}\n", 1) + _block(named, numbers) + text[end:]

@@ -6,6 +6,7 @@ Invariant: pure; what has a time is an event, everything else a state.
 from __future__ import annotations
 
 from domain.moment import BadMoment, parse_go_string, parse_rfc3339
+from domain.trace.subject import container_of
 from domain.value import Value
 
 TYPE_CHECKING = False
@@ -53,7 +54,7 @@ def of_records(inventory: Inventory, sought: Sought) -> tuple[Event, ...]:
         if sought.is_of(endpoint):
             found.append(_of_endpoint(endpoint))
     for name, (handle, _) in inventory.handles.items():
-        if name in handles or any(name.endswith(f".{container}") for container in sought.containers):
+        if name in handles or sought.has_container(container_of(name)):
             counts = ", ".join([f"{number} in {cidr}" for cidr, number in handle.blocks.items()]) or "none"
             found.append(Event(None, HANDLE, f"handle {name} counts addresses: {counts}"))
     return tuple(dict.fromkeys(found))

@@ -18,7 +18,8 @@ SHORTEST = 8  # characters by which a container may be meant; what runtimes show
 
 
 class Sought(Value):
-    """`pods` are (namespace, name). `containers` are ids; the subject's own may be the beginning of one.
+    """`pods` are (namespace, name). `beginning` is what the id of a container that is meant begins with, "" if none is;
+    `containers` are whole ids.
 
     `addresses` are the subject itself: those of a pod are found by its records.
     """
@@ -26,24 +27,27 @@ class Sought(Value):
     containers: frozenset[str] = frozenset()
     pods: frozenset[tuple[str, str]] = frozenset()
     addresses: frozenset[Address] = frozenset()
+    beginning: str = ""
 
     @property
     def words(self) -> tuple[str, ...]:
         """One of them stands in each line about it. Names of endpoints double the dashes."""
         names = [name for _, name in self.pods]
         doubled = [f"-{name.replace('-', '--')}-" for name in names]
-        return tuple(sorted({*self.containers, *names, *doubled, *map(str, self.addresses)}))
+        given = [self.beginning] if self.beginning else []
+        return tuple(sorted({*self.containers, *given, *names, *doubled, *map(str, self.addresses)}))
 
     def is_in(self, text: str) -> bool:
         """Whether the text names it, and not something whose name only contains its."""
         return (
-            any(_stands(container, text, ends=False) for container in self.containers)
+            (bool(self.beginning) and _stands(self.beginning, text, ends=False))
+            or any(_stands(container, text) for container in self.containers)
             or any(_names_pod(name, text) for _, name in self.pods)
             or any(_stands(str(address), text, joins=".:") for address in self.addresses)
         )
 
     def has_container(self, container: str) -> bool:
-        return any(container.startswith(one) for one in self.containers)
+        return container in self.containers or (bool(self.beginning) and container.startswith(self.beginning))
 
     def is_of(self, endpoint: WorkloadEndpoint) -> bool:
         return (
@@ -80,8 +84,7 @@ def read_subject(text: str, namespace: str) -> Sought:
     if "/" in text:
         before, _, name = text.partition("/")
         return Sought(pods=frozenset([(before, name)]))
-    containers = [text] if len(text) >= SHORTEST else []
-    return Sought(containers=frozenset(containers), pods=frozenset([(namespace, text)]))
+    return Sought(pods=frozenset([(namespace, text)]), beginning=text if len(text) >= SHORTEST else "")
 
 
 def known_as(sought: Sought, inventory: Inventory) -> Sought:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fuzz import addresses, calls, cni, json_texts, kubeconfigs, machine, records, tokens, upgrades, wire
+from fuzz import addresses, calls, cni, json_texts, kubeconfigs, machine, operating, records, tokens, upgrades, wire
 from fuzz.target import Target
 
-FAMILIES = (addresses, calls, cni, json_texts, kubeconfigs, machine, records, tokens, upgrades, wire)
+FAMILIES = (addresses, calls, cni, json_texts, kubeconfigs, machine, operating, records, tokens, upgrades, wire)
 
 
 def targets() -> dict[str, Target]:

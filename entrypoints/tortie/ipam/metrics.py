@@ -1,6 +1,6 @@
 """`tortie ipam metrics`: how full, how sound, in Prometheus' text format; for a timer and node exporter, or for a look.
 
-    tortie ipam metrics --output /var/lib/node_exporter/textfile_collector/tortie_ipam.prom
+    tortie ipam metrics --output /run/node_exporter/textfile_collector/tortie_ipam.prom
 
 Invariant: nothing is changed in the datastore; a file has the whole of one look, or stays as it was.
 """
@@ -66,5 +66,5 @@ COMMAND = Command(
     lasts=True,
     examples="""\
 tortie ipam metrics
-tortie ipam metrics --output /var/lib/node_exporter/textfile_collector/tortie_ipam.prom""",
+tortie ipam metrics --output /run/node_exporter/textfile_collector/tortie_ipam.prom""",
 )

@@ -19,7 +19,7 @@ def test_a_subject_is_an_address_a_pod_or_either_a_pod_or_a_container():
     assert read_subject("10.0.0.5", "d") == Sought(addresses=frozenset([address]))
     assert read_subject("shop/web-0", "d") == Sought(pods=frozenset([("shop", "web-0")]))
     assert read_subject("web-0", "d") == Sought(pods=frozenset([("d", "web-0")]))
-    assert read_subject(LONG, "d") == Sought(frozenset([LONG]), frozenset([("d", LONG)]))
+    assert read_subject(LONG, "d") == Sought(pods=frozenset([("d", LONG)]), beginning=LONG)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,15 @@ def test_a_text_names_it_or_something_else(subject, text, named):
         assert any(word in text for word in sought.words)
 
 
+def test_a_container_that_a_record_names_is_no_other_that_begins_alike():
+    sought = read_subject("10.0.0.5", "d").with_containers(frozenset(["c1"]))
+    assert sought.has_container("c1")
+    assert not sought.has_container("c10")
+    assert sought.is_in("handle net.c1 of eth0")
+    assert not sought.is_in("handle net.c10 of eth0")
+    assert not read_subject("web-0", "d").has_container("")
+
+
 def held(handle, **secondary):
     return Attribute(handle, secondary)
 
@@ -78,5 +87,6 @@ def test_records_name_containers():
     inventory = Inventory(0, blocks={block.cidr: (block, "1")}, endpoints=endpoints)
     assert known_as(read_subject("web-0", "d"), inventory).containers == {"c0", "c2"}
     assert known_as(read_subject("10.0.0.1", "d"), inventory).containers == {"c1"}
+    assert known_as(read_subject("c0" * 4, "d"), inventory).containers == frozenset()
     assert known_as(read_subject("10.0.0.2", "d"), inventory).containers == {"c3"}
     assert known_as(read_subject("nobody", "d"), inventory).containers == frozenset()
