@@ -28,4 +28,4 @@ html_css_files = ["tortie.css"]
 html_search_scorer = str(Path(__file__).parent / "static/scorer.js")
 html_copy_source = html_show_sourcelink = html_use_index = False
 html_theme_options = {"navigation_with_keys": True, "top_of_page_buttons": []}
-pygments_style, pygments_dark_style = "sphinx", "github-dark"
+pygments_style, pygments_dark_style = "tango", "github-dark"
