@@ -21,7 +21,7 @@ from adapters.kubernetes.paths import (
 from adapters.kubernetes.transport.seam import STRATEGIC_MERGE_PATCH, HttpRequest
 from adapters.records.custom_resources import ObjectKey, object_revision
 from adapters.records.endpoints import DEFAULT_ALLOW
-from adapters.records.kubernetes_nodes import decode_kubernetes_node, tunnel_address_patch
+from adapters.records.kubernetes_nodes import decode_kubernetes_node, tunnel_patch
 from adapters.records.kubernetes_profiles import namespace_profile, profile_source, service_account_profile
 from adapters.records.members import BadRecord
 from domain.json_text import dumps
@@ -57,10 +57,10 @@ class KubernetesNodes(Family):
         return _node(value) if isinstance(value, dict) else None
 
     def update(self, key: NodeKey, record: Node, replaces: Revision, deadline: Deadline) -> Stored[Any]:
-        """Of the record only the address of the IPIP device, which must be there."""
-        if not record.tunnel_address:
+        """Of the record only what it says of the node's tunnels, which must be something."""
+        path, patch = f"{node_path(key.name)}/status", tunnel_patch(record, replaces)
+        if not patch:
             raise unsupported("Update", key)
-        path, patch = f"{node_path(key.name)}/status", tunnel_address_patch(record, replaces)
         reply = self._api.write(
             HttpRequest("PATCH", path, body=patch.encode(), content_type=STRATEGIC_MERGE_PATCH), deadline
         )

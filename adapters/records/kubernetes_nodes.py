@@ -1,7 +1,7 @@
 """A Kubernetes node → the Calico node that it is as well.
 
 With Kubernetes as the datastore there is no second object: what Calico knows of a node stands in annotations of the
-Kubernetes one, which is written by others, but for the one of `tunnel_address_patch`.
+Kubernetes one, which is written by others, but for those of `tunnel_patch`.
 
 Invariant: labels are the union of both, and where they differ Kubernetes is right.
 """
@@ -121,10 +121,14 @@ def _as_number(text: str) -> int | None:
     return high << 16 | low if high < 1 << 16 and low < 1 << 16 else None
 
 
-def tunnel_address_patch(node: Node, revision: Revision) -> str:
-    """The patch of a node's status that stores the address of its IPIP device over that version of it."""
-    annotations: dict[str, Json] = {_PREFIX + _TUNNEL: node.tunnel_address}
-    return dumps({"metadata": {"resourceVersion": revision, "annotations": annotations}})
+def tunnel_patch(node: Node, revision: Revision) -> str:
+    """The patch of a node's status that stores what its record says of its tunnels over that version of it; "" for a
+    record that says nothing of them.
+    """
+    (_, address), (_, mac) = _VXLAN[:2]
+    said = {_TUNNEL: node.tunnel_address, **dict(zip((address, mac), node.vxlan_tunnel))}
+    annotations: dict[str, Json] = {_PREFIX + name: text for name, text in said.items() if text}
+    return dumps({"metadata": {"resourceVersion": revision, "annotations": annotations}}) if annotations else ""
 
 
 def pod_cidrs(source: Json) -> tuple[str, ...]:

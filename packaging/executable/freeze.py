@@ -44,7 +44,10 @@ _NEVER = (
 NEVER = frozenset(_NEVER.split())
 
 # What only Windows loads, with all that is below.
-OF_WINDOWS = ("adapters.windows", "adapters.wire.selecting", "entrypoints.wiring.windows")
+OF_WINDOWS = (
+    *("adapters.windows", "adapters.wire.selecting"),
+    *("entrypoints.wiring.windows", "entrypoints.wiring.windows_installer"),
+)
 
 # Who loads most modules, the most often started first; and what of theirs only some need.
 PLUGINS = ("entrypoints.calico", "entrypoints.calico_ipam"), ("entrypoints.bridge",)

@@ -262,6 +262,10 @@ class DerivedContract(OnKubernetes):
             }
             with pytest.raises(Conflict):
                 store.update(first.key, first.record.with_tunnel_address("10.0.0.2"), first.revision, SOON)
+            overlay = ("10.0.0.129", "00:15:5d:aa:bb:cc")
+            again = store.update(first.key, written.record.with_vxlan_tunnel(*overlay), written.revision, SOON)
+            assert store.get(first.key, SOON) == again
+            assert (again.record.tunnel_address, again.record.vxlan_tunnel) == ("10.0.0.1", overlay)
         finally:
             client.delete("/api/v1/nodes/node-a")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.records.kubernetes_nodes import decode_kubernetes_node, pod_cidrs
+from adapters.records.kubernetes_nodes import decode_kubernetes_node, pod_cidrs, tunnel_patch
 from adapters.records.kubernetes_objects import (
     decode_namespace,
     decode_pod,
@@ -20,6 +20,7 @@ from adapters.records.kubernetes_objects import (
 )
 from adapters.records.kubernetes_profiles import namespace_profile, profile_source, service_account_profile
 from adapters.records.members import BadRecord
+from domain.cluster import Node
 from domain.ipam.address import Cidr
 from domain.resource import Metadata
 from domain.workload.endpoint import Profile, Rule, WorkloadEndpoint
@@ -321,6 +322,24 @@ def test_all_annotations_of_a_node_become_its_spec_and_status():
         "podCIDRs": ["10.1.0.0/24"],
     }
     assert node.metadata.annotations == {"c": "d"}
+
+
+def test_only_what_a_node_says_of_its_tunnels_is_written():
+    node = Node(Metadata("n"), '{"bgp":{"asNumber":1}}')
+    assert tunnel_patch(node, "7") == ""
+    patch = json.loads(tunnel_patch(node.with_vxlan_tunnel("10.0.0.129", "aa:bb"), "7"))
+    assert patch["metadata"] == {
+        "resourceVersion": "7",
+        "annotations": {
+            "projectcalico.org/IPv4VXLANTunnelAddr": "10.0.0.129",
+            "projectcalico.org/VXLANTunnelMACAddr": "aa:bb",
+        },
+    }
+    both = json.loads(tunnel_patch(node.with_vxlan_tunnel("10.0.0.129", "").with_tunnel_address("10.0.0.1"), "7"))
+    assert both["metadata"]["annotations"] == {
+        "projectcalico.org/IPv4IPIPTunnelAddr": "10.0.0.1",
+        "projectcalico.org/IPv4VXLANTunnelAddr": "10.0.0.129",
+    }
 
 
 def test_labels_of_a_node_are_the_union_and_kubernetes_wins():
