@@ -19,6 +19,7 @@ CHAPTERS = {
         "docs/metrics.md",
         "docs/troubleshooting.md",
         "docs/runtimes.md",
+        "docs/windows.md",
         "manifests/README.md",
     ),
     "Look it up": (
