@@ -159,7 +159,7 @@ dist: bootstrap  ## fill dist/linux-$ARCH with the self-contained executable (th
 windows: bootstrap  ## fill dist/windows-amd64 with calico.exe, and try it under Wine over fakes of HNS's DLLs (the first time: 160 MB of packages)
 	@packaging/bootstrap.sh windows "make windows"
 	@$(VENV)/bin/python packaging/windows/windows.py dist/windows-amd64
-	TORTIE_WINDOWS_BIN=$(abspath dist/windows-amd64) $(PYTEST) tests/wine $(PYTEST_ARGS)
+	TORTIE_WINDOWS_BIN=$(abspath dist/windows-amd64) $(PYTEST) tests/under_wine $(PYTEST_ARGS)
 
 # `make image` and `make release` do it for each of these machines.
 ARCHES ?= $(ARCH)

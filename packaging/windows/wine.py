@@ -13,7 +13,7 @@ from pathlib import Path
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tortie" / "windows"
 _PREFIX = CACHE / "prefix"
-_QUIET = {"WINEDEBUG": "-all", "WINEDLLOVERRIDES": "mscoree,mshtml=", "WINEARCH": "win64"}
+_QUIET = {"WINEDEBUG": "-all", "WINEDLLOVERRIDES": "mscoree,mshtml=;powershell.exe=n", "WINEARCH": "win64"}
 _LONG = 300.0  # seconds; much more than anything here takes
 
 

@@ -87,6 +87,9 @@ class HnsContract:
         subnet = {"AddressPrefix": "10.0.2.0/24", "GatewayAddress": "10.0.2.1", "Policies": policies}
         made = hns.call("POST", "/networks/", {"Name": "vxlan", "Type": "Overlay", "Subnets": [subnet]})
         assert made["Subnets"][0]["Policies"] == policies
+        router, tunnel = hns.query(NETWORK, made["ID"], EVERYTHING)["Policies"]
+        assert router == {"Type": "DrMacAddress", "Settings": {"Address": "00-15-5D-AA-BB-CC"}}
+        assert tunnel == {"Type": "ProviderAddress", "Settings": {"ProviderAddress": "192.0.2.10"}}
 
     @pytest.mark.parametrize("method", ["GET", "DELETE"])
     @pytest.mark.parametrize("kind", ["networks", "endpoints"])

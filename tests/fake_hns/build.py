@@ -31,3 +31,11 @@ def for_windows(folder: Path) -> tuple[Path, Path]:
     forward = ["-shared", "-nostdlib", "-Wl,-e,0"]
     subprocess.run([MINGW, *forward, "-o", old, HERE / "vmcompute.def"], check=True)
     return service, old
+
+
+def powershell(folder: Path) -> Path:
+    """For Windows: what stands for PowerShell."""
+    made = folder / "powershell.exe"
+    options = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-municode", "-static"]
+    subprocess.run([MINGW, *options, "-o", made, HERE / "powershell" / "powershell.c"], check=True)
+    return made

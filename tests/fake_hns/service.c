@@ -83,14 +83,15 @@ static bool within(const char *prefix, uint32_t address) {
     return length == 0 || (address ^ start) >> (32 - length) == 0;
 }
 
-static bool in_a_subnet(const value *network, uint32_t address) {
+/* The prefix of the network that has the address; NULL without one. */
+static const char *subnet_of(const value *network, uint32_t address) {
     const value *ipams = json_member(network, "Ipams");
     for (const value *ipam = ipams == NULL ? NULL : ipams->first; ipam != NULL; ipam = ipam->next) {
         const value *subnets = json_member(ipam, "Subnets");
         for (const value *one = subnets == NULL ? NULL : subnets->first; one != NULL; one = one->next)
-            if (within(json_word(one, "IpAddressPrefix"), address)) return true;
+            if (within(json_word(one, "IpAddressPrefix"), address)) return json_word(one, "IpAddressPrefix");
     }
-    return false;
+    return NULL;
 }
 
 static HRESULT sound_address(value *state, const value *network, const value *endpoint) {
@@ -99,23 +100,36 @@ static HRESULT sound_address(value *state, const value *network, const value *en
     if (*own == 0) return DONE;
     if (!read_address(own, &address)) return ADDRESS_TAKEN;
     const char *flags = json_member(endpoint, "Flags") == NULL ? "0" : json_member(endpoint, "Flags")->text;
-    if (strcmp(flags, "1") != 0 && !in_a_subnet(network, address)) return NO_SUBNET;
+    if (strcmp(flags, "1") != 0 && subnet_of(network, address) == NULL) return NO_SUBNET;
     for (const value *other = all_of(state, ENDPOINTS)->first; other != NULL; other = other->next)
         if (same_word(json_word(other, "HostComputeNetwork"), json_word(network, "ID")) && same_word(own_address(other), own))
             return ADDRESS_TAKEN;
     return DONE;
 }
 
-static void complete_endpoint(value *endpoint) {
+static void complete_endpoint(const value *network, value *endpoint) {
     uint32_t address = 0;
     char mac[24];
-    read_address(own_address(endpoint), &address);
+    bool addressed = read_address(own_address(endpoint), &address);
+    const char *prefix = subnet_of(network, address);
+    value *configuration = addressed ? json_member(endpoint, "IpConfigurations")->first : NULL;
+    if (addressed && prefix != NULL && json_member(configuration, "PrefixLength") == NULL)
+        json_set(configuration, "PrefixLength", json_literal(strchr(prefix, '/') + 1));
     snprintf(mac, sizeof mac, "00-15-%02X-%02X-%02X-%02X", address >> 24, address >> 16 & 0xFF, address >> 8 & 0xFF, address & 0xFF);
     if (*json_word(endpoint, "MacAddress") == 0) json_set(endpoint, "MacAddress", json_of(mac));
     if (json_member(endpoint, "Policies") == NULL) json_set(endpoint, "Policies", json_list());
 }
 
 /* --- the verbs ---------------------------------------------------------------------------------------------------- */
+
+/* Of an overlay's distributed router, and of its tunnel's end. */
+static value *own_policy(const char *type, const char *name, const char *text) {
+    value *policy = json_object(), *settings = json_object();
+    json_set(settings, name, json_of(text));
+    json_set(policy, "Type", json_of(type));
+    json_set(policy, "Settings", settings);
+    return policy;
+}
 
 HRESULT add_network(value *state, value *settings, const char *identity, value **made) {
     static const char *types[] = {"L2Bridge", "Overlay", "NAT", "Transparent", "L2Tunnel", "ICS", "Internal", "Private"};
@@ -130,7 +144,14 @@ HRESULT add_network(value *state, value *settings, const char *identity, value *
     if (result != DONE) return result;
     *made = tagged(settings, identity);
     const char *management = setting("TORTIE_FAKE_HNS_MANAGEMENT_IP");
-    json_set(*made, "ManagementIP", json_of(*management != 0 ? management : "192.0.2.10"));
+    if (*management == 0) management = "192.0.2.10";
+    json_set(*made, "ManagementIP", json_of(management));
+    if (same_word(json_word(settings, "Type"), "Overlay")) {
+        value *policies = json_member(*made, "Policies");
+        if (policies == NULL) json_set(*made, "Policies", policies = json_list());
+        json_append(policies, own_policy("DrMacAddress", "Address", "00-15-5D-AA-BB-CC"));
+        json_append(policies, own_policy("ProviderAddress", "ProviderAddress", management));
+    }
     json_append(all_of(state, NETWORKS), *made);
     return DONE;
 }
@@ -143,7 +164,7 @@ HRESULT add_endpoint(value *state, const char *network, value *settings, const c
     if (result != DONE) return result;
     *made = tagged(settings, identity);
     json_set(*made, "HostComputeNetwork", json_of(json_word(parent, "ID")));
-    complete_endpoint(*made);
+    complete_endpoint(parent, *made);
     json_append(all_of(state, ENDPOINTS), *made);
     return DONE;
 }

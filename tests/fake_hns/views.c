@@ -114,7 +114,7 @@ value *endpoint_of_v1(const value *request) {
     if (*json_word(request, "IPAddress") != 0) {
         const value *length = json_member(request, "PrefixLength");
         json_set(configuration, "IpAddress", json_of(json_word(request, "IPAddress")));
-        json_set(configuration, "PrefixLength", json_literal(length == NULL ? "24" : length->text));
+        if (length != NULL) json_set(configuration, "PrefixLength", json_literal(length->text));
         json_append(configurations, configuration);
     }
     json_set(endpoint, "IpConfigurations", configurations);

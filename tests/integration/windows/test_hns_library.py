@@ -1,7 +1,7 @@
 """`LibraryHns` over a fake of the DLLs in C: what it hands over is right in every octet, and all is given back.
 
-On Windows (`tests/wine` runs this file under Wine) the fakes are expected in the system's folder, where the plugin
-takes the real ones from.
+On Windows (`tests/under_wine` runs this file under Wine) the fakes are expected in the system's folder, where the
+plugin takes the real ones from.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ BINDINGS = ROOT / "tests" / "integration" / "windows" / "test_hns_library.py"
 def test_the_contract_holds_in_a_windows_process(wine: Wine) -> None:
     [python] = CACHE.glob("cpython-*/python.exe")
     packages = windows_path(Path(sysconfig.get_path("purelib")))
-    runner = windows_path(ROOT / "tests" / "wine" / "on_windows.py")
+    runner = windows_path(ROOT / "tests" / "under_wine" / "on_windows.py")
     plain = ["-q", "--noconftest", "-c", "NUL", "-p", "no:cacheprovider"]
     alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = wine.run(python, "-I", runner, packages, *plain, windows_path(BINDINGS), environment=alone, at=ROOT)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_hns.build import for_windows
+from fake_hns.build import for_windows, powershell
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "packaging" / "windows"))
@@ -20,7 +20,9 @@ from wine import Wine  # noqa: E402 - not before it can be found
 @pytest.fixture(scope="session")
 def wine() -> Iterator[Wine]:
     with Wine() as wine:
-        for_windows(wine.drive_c / "windows" / "system32")
+        system = wine.drive_c / "windows" / "system32"
+        for_windows(system)
+        powershell(system / "WindowsPowerShell" / "v1.0")
         yield wine
 
 
