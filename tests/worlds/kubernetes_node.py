@@ -34,6 +34,7 @@ class KubernetesNode(OneNode):
         self.server = FakeApiserver(group)
         self.recorded = Recorded(self.server.transport())
         self.group = group
+        self.fields = FIELDS
         self._datastore: Kept | None = None
         super().__init__(pools=("10.244.0.0/16",))
         self.root = f"/apis/{GROUPS[group]}"
@@ -79,7 +80,7 @@ class KubernetesNode(OneNode):
         """A call about one of the pods, undone on failure."""
         self.forget()
         args = CniArgs(pod_name=f"web-{number}", pod_namespace="gold")
-        call = self.call(verb, f"c{number}", args=args, **FIELDS)
+        call = self.call(verb, f"c{number}", args=args, **self.fields)
         call = call.replace(request=call.request.replace(args=f"K8S_POD_NAMESPACE=gold;K8S_POD_NAME=web-{number}"))
         if verb == "ADD":
             self.undoing(lambda undo: add_workload(call, self.runtime(), undo))

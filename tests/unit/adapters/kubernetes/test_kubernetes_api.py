@@ -9,9 +9,11 @@ import pytest
 
 from adapters.kubernetes.answers import NoReply, Reply, read_answer
 from adapters.kubernetes.api import FEW_PAUSES, PAUSES, Api, Forbidden
+from adapters.kubernetes.cluster import KubernetesCluster
 from adapters.kubernetes.transport.seam import ApiTransportError, ApiUntrusted, HttpAnswer, HttpRequest, Oversized
 from adapters.memory.clock import MemoryClock
 from ports.clock import Deadline
+from ports.cluster import NoSuchObject
 from ports.errors import BadConfiguration, Expired, Unauthorized, Unavailable
 from services.fake_apiserver import FakeApiserver, Recorded, lost
 
@@ -393,6 +395,15 @@ class TestRemembering:
             api.write(patch, SOON)
         api.read([POD], SOON)
         assert [line.split()[0] for line in recorded.log] == ["GET", "PATCH", "GET"]
+
+    def test_a_pod_is_asked_for_anew_when_somebody_has_to_know_how_it_is_now(self, gold, api, recorded):
+        cluster = KubernetesCluster(api)
+        before = cluster.pod("gold", "web-0", SOON)
+        gold.delete(POD.path)
+        assert cluster.pod("gold", "web-0", SOON) == before
+        with pytest.raises(NoSuchObject):
+            cluster.pod_now("gold", "web-0", SOON)
+        assert recorded.rounds == [1, 1]
 
     def test_nothing_else_is_remembered(self, gold, api, recorded):
         lists = HttpRequest("GET", "/api/v1/namespaces/gold/pods", (("limit", "500"),))

@@ -8,8 +8,10 @@ from __future__ import annotations
 import pytest
 
 from contracts.kubernetes_pods import PODS
+from domain.cni.netconf import IpamSettings, KeepAddresses
 from worlds.kubernetes_node import KubernetesNode
 
+KEEPING = IpamSettings(type="calico-ipam", keep_addresses=KeepAddresses())
 ADD, FIRST_ADD, DEL, EMPTYING_DEL = 12, 17, 8, 10
 
 
@@ -50,6 +52,22 @@ def test_a_repeated_del_costs_less(node):
     node.cost("ADD", 1)
     first = len(node.cost("DEL", 1))
     assert len(node.cost("DEL", 1)) < first
+
+
+def test_what_keeps_addresses_for_some_costs_others_nothing(node):
+    """F01: nor does a pod that comes back cost more than one that is new."""
+    node.cost("ADD", 1)
+    plain = [node.cost("ADD", 2), node.cost("DEL", 2)]
+    node.fields |= {"ipam": KEEPING, "text": '{"ipam": {}}'}
+    assert [node.cost("ADD", 2), node.cost("DEL", 2)] == plain
+    for number in (2, 3):
+        node.server.patch(f"{PODS}/web-{number}", {"metadata": {"annotations": {"tortie.io/keep-addresses": "db"}}})
+    first, left = node.cost("ADD", 2), node.cost("DEL", 2)
+    again = node.cost("ADD", 3)
+    assert len(first) <= FIRST_ADD + 2  # all blocks are read, to count what is kept, and the terms once more
+    assert len(again) <= ADD
+    assert len(left) <= DEL + 2  # the pod's own name is tried first, then its annotation's
+    assert "ipamblocks" not in lists(again)
 
 
 def test_nothing_grows_with_the_cluster(node):

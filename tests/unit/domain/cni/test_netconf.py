@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from domain.cni.errors import CniError
 from domain.cni.netconf import (
     IpamSettings,
+    KeepAddresses,
+    KeepAs,
     KubernetesSettings,
     NetConf,
     PolicySettings,
@@ -33,6 +35,8 @@ NESTED = [
     *[("ipam", key, "string", "") for key in ("type", "Name", "subnet", "assign_ipv4", "assign_ipv6")],
     *[("ipam", key, "[]string", "") for key in ("ipv4_pools", "ipv6_pools")],
     ("ipam", "optional_families", "bool", ""),
+    ("ipam", "keep_addresses", "types.KeepAddresses", ""),
+    ("ipam", "keep_as", "types.KeepAs", ""),
     *[
         ("policy", key, "string", "Policy")
         for key in ("type", "k8s_api_root", "k8s_auth_token", "k8s_client_certificate", "k8s_client_key")
@@ -289,6 +293,16 @@ def test_the_sections_are_read() -> None:
 def test_c01_whether_an_ip_version_may_be_left_out() -> None:
     """C01: ours; a JSON boolean."""
     assert [read(ipam=ipam).ipam.optional_families for ipam in ({}, {"optional_families": True})] == [False, True]
+
+
+def test_f01_whether_addresses_stay_with_a_name() -> None:
+    """F01: ours. An empty object allows it, and has defaults; the second is what one of our plugins tells the other."""
+    assert read(ipam={}).ipam.keep_addresses is None
+    assert read(ipam={"keep_addresses": {}}).ipam.keep_addresses == KeepAddresses(("StatefulSet",), 86400, 256, 50)
+    given = {"owners": [], "seconds": 60, "max_per_node": 0, "max_pool_percent": 10}
+    assert read(ipam={"keep_addresses": given}).ipam.keep_addresses == KeepAddresses((), 60, 0, 10)
+    told = {"name": "web-0", "pod_uid": "u1", "owner": "StatefulSet/web s1"}
+    assert read(ipam={"keep_as": told}).ipam.keep_as == KeepAs("web-0", "u1", "StatefulSet/web s1")
 
 
 def test_a_json_boolean_says_as_much_as_its_text() -> None:

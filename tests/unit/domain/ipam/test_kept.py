@@ -12,6 +12,7 @@ from domain.ipam.kept import (
     is_kept,
     is_over,
     is_unused,
+    kept_for,
     kept_in,
     last_node,
     left_alone,
@@ -107,5 +108,7 @@ def test_what_is_given_up_names_the_allocation():
     left = left_by(BLOCK, "c1", NOW).replace(sequence=8)
     assert over_in([left], NOW) == []
     assert over_in([BLOCK, left], NOW + 60 * SECOND) == [Release(left.cidr.at(1), HANDLE, 7)]
+    assert kept_for([left], "shop/web-0") == over_in([left], NOW + 60 * SECOND)
+    assert kept_for([left], "shop/web-1") == []
     again = left.give(1, left.holder(1))
     assert over_in([again], NOW + 60 * SECOND) == [Release(left.cidr.at(1), HANDLE, 8)]
