@@ -1,4 +1,4 @@
-"""Proof that random schedules, and lives of virtual machines, bite: break the code on purpose, and one must notice.
+"""Proof that random schedules, and lives of machines and of kept addresses, bite: the code is broken, one must notice.
 
 Each mutant is one change of one file, made in a copy of the project; schedules are run on the copy until an invariant
 fails. A mutant that survives them fails its test.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from mutants import lives
+from mutants import kept, lives
 from mutants.caught import ROOT, Mutant, require_noticed, run_schedules
 
 MUTANTS: dict[str, Mutant] = {
@@ -130,7 +130,11 @@ MUTANTS: dict[str, Mutant] = {
 }
 
 
-SCRIPTS = {"worlds/simulate.py": MUTANTS, "worlds/machine_simulate.py": lives.MUTANTS}
+SCRIPTS = {
+    "worlds/simulate.py": MUTANTS,
+    "worlds/machine_simulate.py": lives.MUTANTS,
+    "worlds/kept_simulate.py": kept.MUTANTS,
+}
 EACH = [pytest.param(script, it, id=name) for script, mutants in SCRIPTS.items() for name, it in mutants.items()]
 
 

@@ -69,14 +69,18 @@ class Keeping:
         if len(request.handle) > LONGEST_HANDLE:
             raise NotKept(f"a handle can have {LONGEST_HANDLE} characters, and this would have {len(request.handle)}")
         kept = KeptAddresses(work, self._runtime.cluster, request, own, self._interface)
-        own.register(
-            "an unfinished assignment", lambda deadline: free_unfinished(work.until(deadline), request, kept.before)
-        )
         terms = self._terms()
         found = kept.claim(terms)
         missing = [version for version in terms if all(one.block.version != version for one in found)]
         if missing:
-            found += self._new({version: terms[version] for version in missing}, own, assign)
+            wanted = self._new({version: terms[version] for version in missing})
+            own.register(
+                "an unfinished assignment", lambda deadline: free_unfinished(work.until(deadline), request, kept.before)
+            )
+            try:
+                found += assign(wanted, own)
+            except IpamError as error:
+                raise NotKept(str(error)) from error
         return tuple(sorted(found, key=lambda allocation: allocation.block.version))
 
     def _terms(self) -> dict[int, Terms]:
@@ -93,16 +97,13 @@ class Keeping:
             raise NotKept("no IP version is asked for that a pool serves")
         return terms
 
-    def _new(self, terms: dict[int, Terms], own: Undo, assign: Assign) -> tuple[Allocation, ...]:
+    def _new(self, terms: dict[int, Terms]) -> AssignRequest:
+        """What to ask for that the name has none of."""
         pools = {version: self._pools_with_room(each) for version, each in terms.items()}
-        request = self._request.replace(
+        return self._request.replace(
             counts=dict.fromkeys(terms, 1),
             pools={**self._request.pools, **{version: cidrs for version, cidrs in pools.items() if cidrs}},
         )
-        try:
-            return assign(request, own)
-        except IpamError as error:
-            raise NotKept(str(error)) from error
 
     def _pools_with_room(self, terms: Terms) -> tuple[Cidr, ...]:
         """Those to draw from, () for all that serve the pod. NotKept if none may have another kept address.

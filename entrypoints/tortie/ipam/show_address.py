@@ -6,6 +6,7 @@ Invariant: nothing is changed.
 from __future__ import annotations
 
 from domain.ipam.audit_addresses import Holders
+from domain.ipam.kept import is_unused
 from domain.ipam.pools import pool_of, reserved_cidrs
 from domain.moment import SECOND, parse_rfc3339, rfc3339
 from entrypoints.tortie.answer import people
@@ -37,6 +38,7 @@ def _lines(address: Address, facts: dict[str, Json]) -> str:
 
 _STATES = {
     "inUse": "is in use",
+    "kept": "is kept for a name, and no pod has it",
     "cooldown": "is not assigned; it was released and is cooling down",
     "reserved": "is not assigned; it is reserved, so only a request for it by name gets it",
     "free": "is not assigned",
@@ -84,7 +86,7 @@ def _of_block(inventory: Inventory, block: Block, ordinal: int, holder: Attribut
         return facts
     if holder.released_at is None:
         return {
-            "state": "inUse",
+            "state": "kept" if is_unused(holder) else "inUse",
             "handle": holder.holder or "",
             **facts,
             "sequence": block.sequences.get(ordinal),

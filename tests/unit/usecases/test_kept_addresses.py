@@ -198,6 +198,17 @@ def test_an_adds_answer_that_is_lost_leaves_the_address_as_it_was(left):
     assert left.kept("web-0") == before
 
 
+def test_an_undone_call_frees_what_is_new_to_the_name_and_not_what_was_the_names_before(world):
+    pod = web(world)
+    had = world.add_pod(pod)
+    world.del_pod(pod)
+    before = world.kept("web-0")
+    assert len(world.answer(world.call(web(world), "c2", assign_ipv6="true"), delivered=False)) == 2
+    assert addresses(world) == had
+    assert world.kept("web-0") == before
+    world.check()
+
+
 def test_a_new_address_whose_answer_is_lost_is_free_again(world):
     assert world.answer(world.call(web(world), "c1"), delivered=False)
     world.check_at_rest(set())
@@ -264,7 +275,9 @@ def test_check_accepts_it_for_the_sandbox_that_has_it(left):
 
 def test_with_strict_affinity_it_does_not_leave_its_node(left):
     left.make_strict(strict=True)
+    said = len(left.log.entries)
     assert left.add_pod(web(left, "node-b"))[0] not in left.had
+    assert len(left.log.entries) == said + 1
     assert "strictAffinity is set" in left.log.shown("warning")[-1]
     assert addresses(left) == left.had
     assert left.add_pod(web(left, "node-a")) == left.had[:1]

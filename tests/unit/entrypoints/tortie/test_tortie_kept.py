@@ -73,6 +73,14 @@ def test_show_as_json(world, run):
     assert " over" in run("show", "--kept")[1]
 
 
+def test_of_one_address(world, run):
+    out = run("show", "--ip", world.left[0])[1]
+    assert out.startswith(f"IP {world.left[0]} is kept for a name, and no pod has it\n")
+    assert "kept-as: shop/db" in out
+    assert json.loads(run("show", "--ip", world.left[0], "-o", "json")[1])["state"] == "kept"
+    assert run("show", "--ip", world.used[0])[1].startswith(f"IP {world.used[0]} is in use\n")
+
+
 def test_without_any_it_says_so(run, world):
     assert run("show", "--kept", "--node", "node-c") == (0, "No address is kept for a name.\n", "")
 
