@@ -116,6 +116,22 @@ def test_who_finds_the_lock_taken_leaves_its_count_for_the_next(tmp_path: Path) 
     assert log.shown() == []
 
 
+def test_what_is_left_while_somebody_merges_is_taken_along(tmp_path: Path) -> None:
+    """The one who merges looks once more after giving up the lock, since nobody else may come."""
+
+    class Rival(RecordingLog):
+        def warning(self, message: str, **fields: object) -> None:
+            """It is heard while the lock is held."""
+            super().warning(message, **fields)
+            count_call(str(tmp_path), call(DEL), RecordingLog())
+            assert len(others(tmp_path)) == 2
+
+    (tmp_path / FILE).write_text("damaged")
+    count_call(str(tmp_path), call(), Rival())
+    assert (counted(tmp_path), counted(tmp_path, DEL)) == (1, 1)
+    assert others(tmp_path) == [SET_ASIDE]
+
+
 def test_a_lock_that_is_held_for_ever_fills_no_folder(tmp_path: Path) -> None:
     log = RecordingLog()
     count_call(str(tmp_path), call(), log)
@@ -296,20 +312,55 @@ def test_the_other_plugins_count_too(tmp_path: Path, capfd: pytest.CaptureFixtur
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_without_the_key_nothing_is_loaded_or_written(tmp_path: Path) -> None:
+def loaded_by_a_check(**conf: str) -> set[str]:
+    """The modules that a whole call of `calico` loads, in a process of its own."""
     program = (
-        f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv = ['calico']\n"
+        f"import os, sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv = ['calico']\n"
         "from entrypoints.main import main; code = main()\n"
-        "assert 'entrypoints.call_metrics' not in sys.modules; sys.exit(code)"
+        "os.write(2, ' '.join(['loaded', *sys.modules]).encode()); sys.exit(code)"
     )
-    for conf, code in (({}, 0), ({"metrics_dir": ""}, 0), ({"metrics_dir": str(tmp_path)}, 1)):
-        document = json.dumps({"cniVersion": "1.0.0", "name": "net1", **conf})
-        words = [sys.executable, "-ISBc", program]
-        done = subprocess.run(
-            words, env={**ASKED, "CNI_COMMAND": "CHECK"}, input=document, text=True, capture_output=True, check=False
-        )
-        assert done.returncode == code, done.stderr
+    document = json.dumps({"cniVersion": "1.0.0", "name": "net1", **conf})
+    words, asked = [sys.executable, "-ISBc", program], {**ASKED, "CNI_COMMAND": "CHECK"}
+    done = subprocess.run(words, env=asked, input=document, text=True, capture_output=True, check=True)
+    return set(done.stderr.partition("loaded ")[2].split())
+
+
+def test_each_key_loads_one_module_and_without_it_none(tmp_path: Path) -> None:
+    """Beside those that another call loads in any case, for the name of its datastore."""
+    without = loaded_by_a_check()
+    assert loaded_by_a_check(metrics_dir="", log_format="") == without
+    assert loaded_by_a_check(log_format="json") - without == {"entrypoints.call_record"}
+    counting = loaded_by_a_check(metrics_dir=str(tmp_path)) - without
+    assert counting >= {"entrypoints.call_metrics"}
+    assert {name for name in counting if name.startswith("entrypoints.") and "wiring" not in name} == {
+        "entrypoints.call_metrics"
+    }
     assert counted_labels(tmp_path) == ("calico", "CHECK", "success", "kubernetes")
+
+
+def test_processes_that_are_killed_leave_a_file_that_goes_on(tmp_path: Path) -> None:
+    """At whichever moment: no lock stays held, no half file is read, and what lies about is tidied up."""
+    program = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "from adapters.memory.log import RecordingLog\n"
+        "from entrypoints.call_metrics import FinishedCall, count_call\n"
+        "print('ready', flush=True)\n"
+        f"while True: count_call({str(tmp_path)!r}, FinishedCall({ADD!r}, 1), RecordingLog())\n"
+    )
+    for _ in range(3):
+        words = [sys.executable, "-ISBc", program]
+        processes = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+        for process in processes:
+            assert process.stdout is not None
+            process.stdout.readline()
+        for process in processes:
+            process.kill()
+            process.communicate()
+    log = RecordingLog()
+    count_call(str(tmp_path), call(), log)
+    assert counted(tmp_path) >= 1
+    assert others(tmp_path) == []
+    assert log.shown() == []
 
 
 def test_an_unusable_folder_is_one_line_and_the_call_succeeds(
