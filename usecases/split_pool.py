@@ -31,7 +31,7 @@ def require_locked(datastore: Datastore, deadline: Deadline) -> None:
     stored = datastore.get(ClusterInformationKey("default"), deadline)
     if stored is not None and stored.record.datastore_ready:
         raise NotLocked(
-            "the datastore is not locked: run `tortie datastore migrate lock` first, and unlock it afterwards"
+            "the datastore is not locked; run `tortie datastore migrate lock` first, and unlock it afterwards"
         )
 
 

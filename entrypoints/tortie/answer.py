@@ -15,7 +15,7 @@ import sys
 
 from domain.cni.go_quote import printable
 from domain.value import Value
-from ports.errors import Damaged
+from ports.errors import Damaged, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,8 +42,11 @@ def left_out(records: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 
 
 def told(error: Exception) -> str:
-    """An error as text, with what to do about a record that nobody can read."""
-    return f"{error}; {_CHECK}" if isinstance(error, Damaged) and error.details else str(error)
+    """An error as text, with what to do: about a record that nobody can read, about a setting."""
+    details = error.details if isinstance(error, Refused) else ""
+    if not details:
+        return str(error)
+    return f"{error}; {_CHECK if isinstance(error, Damaged) else details}"
 
 
 class Screen(Value):

@@ -69,6 +69,40 @@ def test_a_context_can_be_chosen(v1: KubeRig) -> None:
     assert chosen.exit == 0, chosen
 
 
+def test_what_there_is_can_be_taken_to_another_datastore_and_back(v1: KubeRig, tmp_path: Path) -> None:
+    """A11: `tortie datastore migrate`. Nodes and pods are Kubernetes' own; what IPAM has is taken as it is."""
+    path = v1.served.kubeconfig(tmp_path / "admin.kubeconfig", v1.way.port, administrator=True)
+    variables = {"KUBECONFIG": str(path), "DATASTORE_TYPE": "kubernetes", "CALICO_API_GROUP": GROUPS["v1"]}
+
+    def tortie(*words: str, code: int = 0) -> str:
+        answer = v1.raw(variables, "", *words, program="tortie")
+        assert answer.exit == code, answer
+        return answer.stdout
+
+    container = v1.container("c")
+    v1.call("ADD", container, program="calico-ipam", policy=None).result()
+    tortie("datastore", "migrate", "lock")
+    try:
+        exported = json.loads(tortie("datastore", "migrate", "export", "-o", "json"))
+        file = tmp_path / "all.json"
+        file.write_text(json.dumps(exported))
+        assert "Would have imported" in tortie("datastore", "migrate", "import", "-f", str(file), "--dry-run")
+        other = ("--datastore-path", str(tmp_path / "other.db"))
+        assert "Successfully imported" in tortie(*other, "datastore", "migrate", "import", "-f", str(file))
+        names = ("get", "blocks,handles,affinities", "-o", "name")
+        assert tortie(*other, *names) == tortie(*names) != ""
+        handle = next(item for item in exported["items"] if item["kind"] == "IPAMHandle")
+        handle["metadata"]["name"] = handle["spec"]["handleID"] = "left-over"
+        file.write_text(json.dumps(exported | {"items": [handle, *exported["items"]]}))
+        assert "Successfully imported" in tortie("datastore", "migrate", "import", "-f", str(file))
+        assert "ipamhandle/left-over" in tortie(*names)
+    finally:
+        tortie("datastore", "migrate", "unlock")
+    assert "1 handle-orphan" in tortie("ipam", "gc", "--yes", "--grace", "0")
+    v1.call("DEL", container, program="calico-ipam", policy=None).silent()
+    v1.holds_nothing(container)
+
+
 def test_a_server_in_the_environment_of_proxies_is_not_asked_through_them_if_it_is_this_machine(v1: KubeRig) -> None:
     """Nor if NO_PROXY names it."""
     v1.more_environment = {"HTTPS_PROXY": "http://127.0.0.1:1", "https_proxy": "http://127.0.0.1:1"}

@@ -9,6 +9,7 @@ import pty
 import struct
 import termios
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -200,7 +201,7 @@ def test_settings_are_what_the_plugins_go_by(host: Host, tortie: Tortie) -> None
     host.add(host.container("a")).result()
 
 
-@pytest.mark.parametrize("columns", [60, 80, 120])
+@pytest.mark.parametrize("columns", [40, 80, 120])
 def test_a_terminal_gets_colours_and_no_line_that_is_too_wide(host: Host, tortie: Tortie, columns: int) -> None:
     host.add(host.container("a")).result()
     shown = tortie.on_terminal(columns, "ipam", "show", "--blocks")
@@ -208,3 +209,26 @@ def test_a_terminal_gets_colours_and_no_line_that_is_too_wide(host: Host, tortie
     plain = "".join(part.partition("m")[2] if at else part for at, part in enumerate(shown.split("\x1b[")))
     assert max(map(len, plain.splitlines())) <= columns
     assert "\x1b" not in tortie.ipam("show", "--blocks")
+
+
+def test_what_there_is_can_be_taken_to_another_datastore(host: Host, tortie: Tortie, tmp_path: Path) -> None:
+    """A11: lock, export, import, unlock; what is exported is what the datastore has, in every form."""
+    host.add(host.container("a")).result()
+    names = tortie.run("get", "blocks,handles,affinities", "-o", "name").stdout.split()
+    migrate = ("datastore", "migrate")
+    assert "the datastore is not locked" in tortie.run(*migrate, "export").stderr
+    assert tortie.run(*migrate, "lock").exit == 0
+    try:
+        assert host.add(host.container("b")).exit != 0, "nobody gets an address while it is locked"
+        exported = tortie.run(*migrate, "export", "-o", "json")
+        file = tmp_path / "all.json"
+        file.write_text(exported.stdout)
+        again = tortie.run(*migrate, "import", "-f", str(file), "--dry-run")
+        assert (again.exit, exported.exit) == (0, 0), again
+    finally:
+        assert tortie.run(*migrate, "unlock").exit == 0
+    other = ("--datastore-path", str(tmp_path / "other.db"))
+    done = tortie.run(*other, *migrate, "import", "-f", str(file))
+    assert done.stdout.startswith("Successfully imported 1 clusterinformation"), done
+    assert tortie.run(*other, "get", "blocks,handles,affinities", "-o", "name").stdout.split() == names
+    assert tortie.run(*other, "ipam", "show").stdout == tortie.ipam("show")

@@ -429,7 +429,8 @@ def test_a_refused_init_makes_no_file(tmp_path, capsys):
 
 def test_another_datastore_type_is_refused(capsys):
     assert operator.main(["get", "nodes"], {"DATASTORE_TYPE": "zoo"}) == 1
-    assert capsys.readouterr().err == "Error: unknown datastore type: zoo\n"
+    why = 'unknown datastore type: zoo; set "datastore_type" or DATASTORE_TYPE to "kubernetes", "etcdv3" or "sqlite"'
+    assert capsys.readouterr().err == f"Error: {why}\n"
 
 
 def test_a_file_that_is_no_datastore_is_one_clear_error(tmp_path, capsys):
@@ -481,3 +482,16 @@ def test_closed_streams_are_no_crash(tortie, monkeypatch, capsys):
 def test_closing_a_datastore_that_was_never_opened_is_fine(tortie):
     tortie.store(NodeKey("n"), Node(Metadata("n")))
     assert tortie.done("get", "node", "n").split() == ["NAME", "n"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("frob", 'unknown datastore type: frob; set "datastore_type" or DATASTORE_TYPE to "kubernetes", "etcdv3" or'),
+        ("etcdv3", 'no etcd endpoints specified; set "etcd_endpoints" in the network configuration, or ETCD_ENDPOINTS'),
+    ],
+)
+def test_settings_that_lead_nowhere_are_told_with_what_to_set(capsys, kind, why):
+    """A9."""
+    assert operator.main(["get", "nodes"], {"DATASTORE_TYPE": kind}) == 1
+    assert capsys.readouterr().err.startswith(f"Error: {why}")
