@@ -191,7 +191,7 @@ def test_a_host_whose_defaults_forbid_ipv6_is_set_right_for_our_link_only(world)
         world.inside(host, "sh", "-c", f"echo {value} > /proc/sys/net/ipv6/conf/default/{setting}")
     started = world.clock.monotonic()
     assert _connect_elsewhere(["ip", "netns", "exec", os.path.basename(host)], netns, name, str(V4), str(V6)) == []
-    assert world.clock.monotonic() - started < 5.0
+    assert world.clock.monotonic() - started < 9.0  # no wait of ten seconds for an address that never comes
     for setting, value in spoilt.items():
         assert world.setting(host, f"ipv6/conf/default/{setting}") == value
     gateway = [route["gateway"] for route in world.show(netns, "-6", "route", "show", "default")]
