@@ -236,7 +236,7 @@ def test_on_the_host_itself_no_root_is_given(host: ScratchHost) -> None:
     [
         (("--root", "host"), "--root host: give an absolute path"),
         (("--net-dir", "x"), "--net-dir x: give an absolute path"),
-        (("-o", "xml"), "invalid choice: 'xml'"),
+        (("-o", "xml"), "'xml' is none of json"),
     ],
 )
 def test_a_command_line_that_makes_no_sense(arguments: tuple[str, ...], words: str, host: ScratchHost) -> None:
