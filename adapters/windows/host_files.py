@@ -153,7 +153,6 @@ class WindowsHostFiles(HostFiles):
             os.close(descriptor)
 
     def close_stage(self, stage: str) -> None:
-        os.close(self._stages.pop(stage))
         self.remove_tree(stage)
 
     def write(self, path: str, data: bytes, mode: int, like: str = "") -> None:  # noqa: ARG002 - there are no labels
@@ -228,6 +227,9 @@ class WindowsHostFiles(HostFiles):
                 raise _failed("remove", path, error) from error
 
     def remove_tree(self, path: str) -> None:
+        """Of a stage the lock goes first: Windows removes no file that is open."""
+        if path in self._stages:
+            os.close(self._stages.pop(path))
         try:
             _remove_tree(path)
         except (OSError, ValueError) as error:

@@ -53,6 +53,13 @@ class Wine:
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         return {**kept, **_QUIET, "WINEPREFIX": str(self.prefix), **more}
 
+    def start(self, *words: str | Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        """A program that goes on for a while."""
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            ["wine", *words], env=self.environment(environment), stdin=pipe, stdout=pipe, stderr=pipe
+        )
+
     def run(
         self,
         *words: str | Path,

@@ -129,7 +129,8 @@ def test_only_true_skips_the_verification_of_certificates() -> None:
 def test_what_is_staged_is_copied_but_for_ourselves_and_what_is_skipped() -> None:
     skipped = read_settings({"SKIP_CNI_BINARIES": "portmap, tuning,calico"}, "").skipped
     assert skipped == ("portmap", " tuning", "calico")
-    listed = ("bandwidth", "calico", "calico-ipam.exe", "calico-ipam", "install", "install.exe", "portmap", "tuning")
+    listed = (".tortie", "bandwidth", "calico", "calico-ipam.exe", "calico-ipam", "install", "install.exe", "portmap")
+    listed += ("tuning",)
     assert plugins_to_copy(listed, skipped) == ("bandwidth", "tuning")
 
 
