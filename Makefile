@@ -48,7 +48,7 @@ UT_TRANSPORTS_KDD := tests/integration/pods/test_pods_golden.py tests/integratio
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all runtimes cluster chaos tested dist windows image release man demo test bench site keys pictures behaviours lock manifests proto clean
+.PHONY: all help bootstrap build install unit fuzz mutants simulate soak lint integration interop ut ut-etcd ut-kdd ut-kubevirt ut-embedded ut-transports ut-all runtimes cluster chaos tested dist windows image release man demo test bench site documents keys pictures behaviours lock manifests proto clean
 
 all: build unit  ## build, then run the unit tests (this is plain `make`)
 
@@ -198,6 +198,10 @@ site: bootstrap  ## make build/site of the documents, to be read and searched wi
 	@$(VENV)/bin/python packaging/site/layout.py build/site-source
 	@TORTIE_VERSION=$(VERSION) build/site-tools/bin/sphinx-build -q -W --keep-going -j 2 -c packaging/site -d build/site-doctrees build/site-source build/site
 	@echo "build/site/index.html"
+
+documents: dist site  ## the site, and the commands that documents show, on the executable (root)
+	@packaging/bootstrap.sh tools "make documents"
+	TORTIE_BIN=$(abspath $(EXECUTABLE)) $(PYTEST) tests/integration/documents tests/unit/house/test_documents.py tests/unit/house/test_command_blocks.py $(PYTEST_ARGS)
 
 keys: bootstrap  ## write what parsers know of keys and annotations into docs/configuration.md and docs/annotations.md
 	@PYTHONPATH=. $(VENV)/bin/python packaging/site/keys.py

@@ -30,7 +30,10 @@ sys.path.append(str(ROOT))  # run by its path, a script finds what is beside it 
 from entrypoints.version import VERSION
 
 SUMS = "SHA256SUMS"
-READ = ("commands", "install", "kept-addresses", "metrics", "operating", "troubleshooting", "upgrade")  # of docs/
+READ = (  # of docs/
+    *("annotations", "commands", "configuration", "from-calico", "install", "kept-addresses", "metrics", "operating"),
+    *("troubleshooting", "upgrade"),
+)
 
 
 def contents(made: Path, arch: str, when: int) -> tuple[list[Entry], str]:

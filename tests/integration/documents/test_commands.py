@@ -22,7 +22,7 @@ SANDBOX = Path(__file__).parent / "sandbox.sh"
 NAMESPACES = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 FOLDER = "/run/tortie-documents"  # of the sandbox
 OURS = ("TORTIE_", "CNI_", "MAKE", "PYTEST", "KEEP", "ETCD")  # variables that no reader has
-LONGEST = 180
+LONGEST = 300
 
 
 def runnable(document: str) -> list[Block]:
