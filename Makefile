@@ -199,9 +199,9 @@ site: bootstrap  ## make build/site of the documents, to be read and searched wi
 	@TORTIE_VERSION=$(VERSION) build/site-tools/bin/sphinx-build -q -W --keep-going -j 2 -c packaging/site -d build/site-doctrees build/site-source build/site
 	@echo "build/site/index.html"
 
-documents: dist site  ## the site, and the commands that documents show, on the executable (root)
-	@packaging/bootstrap.sh tools "make documents"
-	TORTIE_BIN=$(abspath $(EXECUTABLE)) $(PYTEST) tests/integration/documents tests/unit/house/test_documents.py tests/unit/house/test_command_blocks.py $(PYTEST_ARGS)
+documents: dist site  ## the site, and the commands that documents show, with a cluster too, on the executable (root)
+	@packaging/bootstrap.sh kubernetes "make documents"
+	TORTIE_DOCUMENTS_CLUSTER=1 TORTIE_BIN=$(abspath $(EXECUTABLE)) $(PYTEST) tests/integration/documents tests/unit/house/test_documents.py tests/unit/house/test_command_blocks.py $(PYTEST_ARGS)
 
 keys: bootstrap  ## write what parsers know of keys and annotations into docs/configuration.md and docs/annotations.md
 	@PYTHONPATH=. $(VENV)/bin/python packaging/site/keys.py

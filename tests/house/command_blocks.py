@@ -5,7 +5,8 @@ what follows it is what it prints, where `…` stands for anything, and a line o
 needs is said in comments right before it, which readers of the page do not see:
 
     <!-- not run: why -->           for example "needs a cluster"
-    <!-- with: etcd -->             a server that has to be there; `executable`: that of `make dist`
+    <!-- with: etcd -->             what has to be there; `executable`: that of `make dist`; `cluster`: an
+                                    API server, with `admin.conf`, which only `make documents` has
     <!-- after: commands -->        what a reader has done before, or has otherwise
     <!-- output: why not compared -->
     <!-- exit code: 1 -->           of the block's last command
@@ -23,7 +24,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 LANGUAGES = ("sh", "console")
 SAYINGS = ("not run", "with", "after", "output", "exit code")
-NEEDS = ("etcd", "executable")
+NEEDS = ("etcd", "cluster", "executable")
 _FENCE = re.compile(r"(?P<indent> *)```(?P<language>\w*)\s*$")
 _SAYING = re.compile(r"\s*<!-- (?P<what>[a-z ]+): (?P<value>.+?) -->\s*$", re.DOTALL)
 PROMPTS = ("# ", "$ ")

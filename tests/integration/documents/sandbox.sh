@@ -17,7 +17,7 @@ for place in /opt /etc /var/lib /var/log; do
     mkdir "/run/above$name" "/run/work$name"
     mount -t overlay -o "lowerdir=$place,upperdir=/run/above$name,workdir=/run/work$name" tortie "$place"
 done
-for place in /opt/cni /etc/cni /var/lib/tortie /var/lib/cni /var/lib/calico /var/log/calico /tmp; do memory "$place"; done
+for place in /dev/shm /opt/cni /etc/cni /var/lib/tortie /var/lib/cni /var/lib/calico /var/log/calico /tmp; do memory "$place"; done
 chmod 1777 /tmp
 
 ip link set lo up
@@ -35,8 +35,22 @@ export PATH=/run/programs:$PATH HOME=/root
 unset NODENAME KUBECONFIG ETCD_ENDPOINTS DATASTORE_TYPE
 
 { cat <<'SHELL'
-server() { # etcd, on its usual port, with nothing in it
+clone=$PWD
+kubectl() {
+    PYTHONPATH=$clone/tests ADMIN=$clone/admin.conf "$clone/.venv/bin/python" "$clone/tests/integration/documents/kubectl.py" "$@"
+}
+server() { # etcd, on its usual port, with nothing in it; or a cluster, whose administrator has admin.conf
     local data
+    if [ "$1" = cluster ]; then
+        [ ! -e "$clone/admin.conf" ] || return 0
+        kubectl serve "$clone/admin.conf" >/run/cluster.log 2>&1 </dev/null &
+        for _ in $(seq 1800); do
+            [ -e "$clone/admin.conf" ] && return
+            sleep 0.05
+        done
+        cat /run/cluster.log >&2
+        return 1
+    fi
     data=$(mktemp -d)
     "$ETCD" --data-dir "$data" --logger zap --log-level error >/run/etcd.log 2>&1 </dev/null &
     for _ in $(seq 400); do

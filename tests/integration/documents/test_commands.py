@@ -23,17 +23,27 @@ NAMESPACES = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", 
 FOLDER = "/run/tortie-documents"  # of the sandbox
 OURS = ("TORTIE_", "CNI_", "MAKE", "PYTEST", "KEEP", "ETCD")  # variables that no reader has
 LONGEST = 300
+CLUSTER = "TORTIE_DOCUMENTS_CLUSTER" in os.environ  # as in `make documents`
+SERVERS = ("etcd", "cluster")
 
 
 def runnable(document: str) -> list[Block]:
-    return [block for block in blocks(document) if "not run" not in block.sayings]
+    return [
+        block
+        for block in blocks(document)
+        if "not run" not in block.sayings and (CLUSTER or not needs(block, "cluster"))
+    ]
+
+
+def needs(block: Block, thing: str) -> bool:
+    return thing in block.sayings.get("with", "").split()
 
 
 def script(found: list[Block]) -> str:
     """Each step says its number before it begins; what a command prints goes into a file of that number."""
     lines = []
     for number, block in enumerate(found):
-        lines += ["server etcd"] if "etcd" in block.sayings.get("with", "").split() else []
+        lines += [f"server {name}" for name in SERVERS if needs(block, name)]
         lines += [block.sayings.get("after", ":")]
         for at, command in enumerate(block.commands):
             wanted = block.sayings.get("exit code", "0") if at == len(block.commands) - 1 else "0"
@@ -45,7 +55,7 @@ def script(found: list[Block]) -> str:
 
 def run(found: list[Block], keep: Path) -> str:
     """What the shell says itself, which is nothing if all went well."""
-    needs_etcd = any("etcd" in block.sayings.get("with", "") for block in found)
+    needs_etcd = any(needs(block, "etcd") for block in found)
     environment = {key: value for key, value in os.environ.items() if not key.startswith(OURS)}
     environment |= {"KEEP": str(keep), "ETCD": find_etcd() if needs_etcd else ""}
     ran = subprocess.run(
@@ -63,7 +73,7 @@ def run(found: list[Block], keep: Path) -> str:
 @pytest.mark.parametrize("document", [name for name in documents() if runnable(name)])
 def test_commands_of_a_document(document, tmp_path):
     found = runnable(document)
-    if not self_contained(SUBJECT) and any("executable" in block.sayings.get("with", "") for block in found):
+    if not self_contained(SUBJECT) and any(needs(block, "executable") for block in found):
         pytest.skip(f"{document} is about the self-contained executable: SUBJECT=dist")
     said = run(found, tmp_path)
     at = (tmp_path / "at").read_text().strip() if (tmp_path / "at").exists() else ""
