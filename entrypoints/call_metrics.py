@@ -15,14 +15,14 @@ from errno import EEXIST
 from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 from stat import S_ISREG
 
+from domain.cni.plugin_conf import METRICS_FILE as FILE
 from domain.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ports.log import Log
 
-FILE = "tortie_cni.prom"
-SET_ASIDE = "tortie_cni.prom.set-aside"
+SET_ASIDE = f"{FILE}.set-aside"
 LABELS = ("plugin", "verb", "outcome", "datastore")
 BOUNDS = ("0.01", "0.02", "0.03", "0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10", "30", "60")  # seconds
 CALLS, DURATION = "tortie_cni_calls_total", "tortie_cni_call_duration_seconds"

@@ -15,6 +15,7 @@ from usecases.doctor.look_at_files import (
     look_at_credentials,
     look_at_lock,
     look_at_log,
+    look_at_metrics,
     look_at_name,
     look_at_others,
     look_at_plugins,
@@ -71,6 +72,7 @@ def _checks(log: Log) -> tuple[Check, ...]:
         Check("leftover-reservations", look_at_reservations),
         Check("lock-file", look_at_lock),
         Check("log-file", look_at_log),
+        Check("metrics-dir", look_at_metrics),
     )
 
 

@@ -6,6 +6,7 @@ read.
 
 from __future__ import annotations
 
+from domain.cni.plugin_conf import METRICS_FILE
 from domain.doctor.diagnosis import error, listed, ok, warning
 from domain.value import Value
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from domain.doctor.seen import FileSeen
 
 PLUGINS, VERSIONS, LOCK, LOG, REPLACED = "plugins", "versions", "lock-file", "log-file", "replaced"
+METRICS = "metrics-dir"
 _OTHERS_WRITE, _OTHERS_READ, _EXECUTE = 0o022, 0o077, 0o111
 OWN_PROGRAMS = ("calico", "calico-ipam", "tortie", "my-custom-cni")
 
@@ -95,6 +97,20 @@ def judge_log(path: str, seen: FileSeen | None, folder: str, holding: FileSeen |
     if not seen.is_file:
         return error(LOG, f"{path} is {seen.kind}", move)
     return judge_mode(LOG, path, seen) or ok(LOG, f"{path}, {seen.size >> 10} KiB")
+
+
+def judge_metrics(folder: str, seen: FileSeen | None, file: FileSeen | None) -> Diagnosis:
+    """`file` is the one in the folder in which calls are counted. They never fail because of it."""
+    if not folder.startswith("/"):
+        return warning(METRICS, f"{folder} is no absolute path: no call is counted", 'give "metrics_dir" a whole path')
+    if seen is not None and not seen.is_folder:
+        move = 'move it away, or set "metrics_dir" to another path'
+        return warning(METRICS, f"{folder} is {seen.kind}: no call is counted", move)
+    if file is None:
+        return ok(METRICS, f"{folder} has no {METRICS_FILE} yet; the first call makes it")
+    if not file.is_file:
+        return warning(METRICS, f"{folder}/{METRICS_FILE} is {file.kind}", "the next call sets it aside: see the log")
+    return ok(METRICS, f"{folder}/{METRICS_FILE}, {file.size} bytes")
 
 
 class KeptBefore(Value):

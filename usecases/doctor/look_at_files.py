@@ -6,6 +6,7 @@ Invariant: nothing is opened but for reading, and a missing file is no failure o
 from __future__ import annotations
 
 from domain.cni.errors import CniError
+from domain.cni.plugin_conf import METRICS_FILE
 from domain.doctor.configuration import (
     CALICO,
     CONFIGURATION,
@@ -22,6 +23,7 @@ from domain.doctor.files import (
     KeptBefore,
     judge_lock,
     judge_log,
+    judge_metrics,
     judge_mode,
     judge_plugins,
     judge_replaced,
@@ -164,6 +166,13 @@ def look_at_log(patient: Patient) -> Iterable[Diagnosis]:
         yield judge_log(path, patient.host.file(path), folder, patient.host.file(folder))
     else:
         yield judge_log("", None, "", None)
+
+
+def look_at_metrics(patient: Patient) -> Iterable[Diagnosis]:
+    if patient.netconf is not None and (folder := patient.netconf.metrics_dir):
+        whole = folder.startswith("/")
+        file = patient.host.file(f"{folder}/{METRICS_FILE}") if whole else None
+        yield judge_metrics(folder, patient.host.file(folder) if whole else None, file)
 
 
 def look_at_replaced(patient: Patient) -> Iterable[Diagnosis]:

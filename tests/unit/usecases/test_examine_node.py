@@ -172,6 +172,14 @@ FAULTS = {
     ),
     "something else in the lock's place": (_mode("/var/run/calico/ipam.lock", 0o755, "a folder"), ("lock-file", ERROR)),
     "something else in the log's place": (_mode(LOG, 0o755, "a folder"), ("log-file", ERROR)),
+    "a file in the place of the folder of metrics": (
+        _both(lambda node: node.configure(metrics_dir="/run/m"), _mode("/run/m", 0o644)),
+        ("metrics-dir", WARNING),
+    ),
+    "a folder of metrics that is no whole path": (
+        lambda node: node.configure(metrics_dir="run/m"),
+        ("metrics-dir", WARNING),
+    ),
 }
 
 
@@ -317,6 +325,13 @@ def test_other_ipam_needs_no_pools_and_other_log_no_file(node):
     node.host.devices = ()
     node.host.files.pop("/var/run/calico/ipam.lock")
     assert node.complaints() == []
+
+
+def test_metrics_are_looked_at_where_they_are_asked_for(node):
+    node.configure(metrics_dir="/run/m")
+    node.host.files["/run/m/tortie_cni.prom"] = "x"
+    (found,) = [one for one in node.examine() if one.check == "metrics-dir"]
+    assert (found.state, found.seen) == (OK, "/run/m/tortie_cni.prom, 1 bytes")
 
 
 def test_containers_with_ipv6_alone_need_no_ipv4_route(node):

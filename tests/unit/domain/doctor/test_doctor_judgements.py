@@ -14,6 +14,7 @@ from domain.doctor.files import (
     KeptBefore,
     judge_lock,
     judge_log,
+    judge_metrics,
     judge_mode,
     judge_plugins,
     judge_replaced,
@@ -191,6 +192,22 @@ class TestFiles:
         assert states(judge_log("/v/l", FOLDER, "/v", FOLDER)) == [ERROR]
         assert states(judge_log("/v/l", FILE, "/v", FOLDER.replace(mode=0o777))) == [ERROR]
         assert states(judge_log("/v/l", FILE.replace(mode=0o666), "/v", FOLDER)) == [ERROR]
+
+    @pytest.mark.parametrize(
+        ("folder", "seen", "file", "state", "words"),
+        [
+            ("m", None, None, WARNING, "no absolute path"),
+            ("/m", None, None, OK, "the first call makes it"),
+            ("/m", FOLDER, None, OK, "the first call makes it"),
+            ("/m", FILE, None, WARNING, "/m is a regular file: no call is counted"),
+            ("/m", FOLDER, FILE, OK, "/m/tortie_cni.prom, 0 bytes"),
+            ("/m", FOLDER, FOLDER, WARNING, "/m/tortie_cni.prom is a folder"),
+        ],
+    )
+    def test_the_metrics(self, folder, seen, file, state, words):
+        found = judge_metrics(folder, seen, file)
+        assert (found.state, words in found.seen) == (state, True)
+        assert bool(found.advice) is (state == WARNING)
 
     @pytest.mark.parametrize(
         ("seen", "names", "staged", "state", "words"),
