@@ -66,7 +66,7 @@ def _objection(options: Namespace) -> str:
 def _run(options: Namespace, session: Session) -> Answer:
     work = session.work()
     if options.from_report:
-        look = common([read_look(path) for path in options.from_report])
+        look = common([read_look(path, foreign=True) for path in options.from_report])
         outcomes = collect_ipam(work, Sweep(0, leaked=True, first=look, kinds=_FROM_REPORT), session.cluster)
         text = shown(options.output, outcomes_sheet(outcomes))
         return Answer(text, 1 if any(collected.outcome == FAILED for collected in outcomes) else 0)

@@ -7,7 +7,7 @@ Invariant: a report that was written is read as the same look; anything else is 
 
 from __future__ import annotations
 
-from domain.ipam.audit_addresses import Endpoints, young_addresses
+from domain.ipam.audit_addresses import LEAKED, VANISHED_NODE, Endpoints, young_addresses
 from domain.ipam.audit_handles import ORPHAN
 from domain.ipam.inventory import INFO, LEAK, PROBLEM
 from domain.ipam.utilisation import is_borrowed
@@ -133,10 +133,12 @@ def checked(inventory: Inventory) -> dict[str, int]:
     }
 
 
-def read_look(path: str) -> Look:
-    """The look that a report describes. BadFile if it is none of ours."""
+def read_look(path: str, *, foreign: bool = False) -> Look:
+    """The look that a report describes. BadFile if it is none of ours, nor, with `foreign`, one of calicoctl's."""
     try:
         document = parse(text_of(path, _LARGEST))
+        if foreign and isinstance(document, dict) and "format" not in document and "allocations" in document:
+            return Look(0, frozenset(_leaked(document["allocations"])))
         if not isinstance(document, dict) or FORMAT not in (document.get("format"), document.get("version")):
             raise BadFile(f"{path}: not a report of `tortie ipam check -o json`")
         taken, findings = document.get("takenAt"), document.get("findings")
@@ -149,6 +151,15 @@ def read_look(path: str) -> Look:
         return Look(int(taken), frozenset([_identity(path, finding) for finding in findings]))
     except ValueError as error:
         raise BadFile(f"{path}: not JSON: {error}") from None
+
+
+def _leaked(allocations: Json) -> Iterable[tuple[str, str, str, str]]:
+    """What calicoctl calls unused, as findings of ours; its handles have no revision, so `gc` is for those."""
+    for address, those in allocations.items() if isinstance(allocations, dict) else ():
+        for one in those if isinstance(those, list) else ():
+            if isinstance(one, dict) and one.get("inUse") is False:
+                mark = str(one.get("sequenceNumber", ""))
+                yield from ((kind, address, str(one.get("handle", "")), mark) for kind in (LEAKED, VANISHED_NODE))
 
 
 def _identity(path: str, finding: Json) -> tuple[str, str, str, str]:

@@ -67,6 +67,10 @@ def test_a_context_can_be_chosen(v1: KubeRig) -> None:
     assert refused.exit != 0
     chosen = v1.raw(variables | {"K8S_CURRENT_CONTEXT": "test"}, "", "get", "ippools", program="tortie")
     assert chosen.exit == 0, chosen
+    named = v1.raw(
+        variables | {"K8S_CURRENT_CONTEXT": "other"}, "", "get", "ippools", "--context=test", program="tortie"
+    )
+    assert named.exit == 0, named
 
 
 def test_what_there_is_can_be_taken_to_another_datastore_and_back(v1: KubeRig, tmp_path: Path) -> None:

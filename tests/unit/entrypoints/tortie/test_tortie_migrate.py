@@ -193,6 +193,33 @@ def test_a_report_has_calicoctls_members_and_is_read_by_ours(tortie, tmp_path):
     report["version"] = report.pop("format")
     path.write_text(json.dumps(report))
     assert tortie.done("ipam", "release", "--from-report", str(path)) == "Nothing to collect.\n"
-    report["version"] = "v3.29.0"
+
+
+def test_addresses_that_calicoctl_calls_unused_are_released_if_they_are(tortie, tmp_path):
+    """A11: a report of calicoctl's own."""
+    stored = tortie.datastore.get(BlockKey(CIDR), tortie.clock.deadline(60))
+    block = stored.record.take((5, 6), Attribute("net.gone", {"node": "n1"}))
+    tortie.datastore.update(stored.key, block, stored.revision, tortie.clock.deadline(60))
+    tortie.store(HandleKey("net.gone"), Handle({CIDR: 2}))
+    tortie.clock.sleep(200)
+    unused = {"inUse": False, "owners": None}
+    report = {
+        "version": "v3.29.0",
+        "clusterGUID": "x",
+        "allocations": {
+            "10.244.0.3": [{**unused, "ip": "10.244.0.3", "handle": "net.C1", "sequenceNumber": 1}],
+            "10.244.0.5": [{**unused, "ip": "10.244.0.5", "handle": "net.gone", "sequenceNumber": block.sequences[5]}],
+            "10.244.0.6": [{**unused, "ip": "10.244.0.6", "handle": "net.gone", "sequenceNumber": 77}],
+            "10.244.0.7": None,
+        },
+        "leakedHandles": ["x"],
+    }
+    path = tmp_path / "report.json"
     path.write_text(json.dumps(report))
-    assert "not a report" in tortie.failed("ipam", "release", "--from-report", str(path))
+    said = tortie.done("ipam", "release", "--from-report", str(path))
+    assert said.startswith("Collected 1 of 2.\n  1 address-without-endpoint\nKept address-without-endpoint 10.244.0.6")
+    assert tortie.get(BlockKey(CIDR)).held_by("net.gone") == (6,)
+    assert "not a report" in tortie.failed("ipam", "gc", "--yes", "--from-report", str(path))
+    report["allocations"] = []
+    path.write_text(json.dumps(report))
+    assert tortie.done("ipam", "release", "--from-report", str(path)) == "Nothing to collect.\n"
