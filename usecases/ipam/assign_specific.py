@@ -10,6 +10,7 @@ from domain.cni.errors import INVALID_CONFIG
 from domain.ipam.address import Address
 from domain.ipam.block import MACHINE_MARK, Owner
 from domain.ipam.errors import AddressTaken, HandleFull, IpamError
+from domain.ipam.kept import KEPT_AS, is_unused
 from domain.ipam.pools import AllocationConfig, enabled_pools, pool_of, require_block_size
 from domain.ipam.request import Allocation, AssignRequest
 from domain.value import Value
@@ -145,8 +146,11 @@ def _count_down_former(work: Work, former: Stored[Handle] | None, handle: str, b
 def _may_take_over(holder: Attribute, request: AssignRequest) -> bool:
     """Whether the address is held by an earlier sandbox of the same pod on the same node, whose DEL never came.
 
-    That sandbox's late DEL finds nothing under its own handle, so it cannot free the address from under us.
+    That sandbox's late DEL finds nothing under its own handle, so it cannot free the address from under us. An address
+    that is kept for the pod's own name, and that nobody has, is its own to ask for, too.
     """
+    if is_unused(holder):
+        return holder.secondary[KEPT_AS] == f"{request.secondary.get('namespace')}/{request.secondary.get('pod')}"
     network = request.handle.rpartition(".")[0] + "."
     pod = request.secondary.get("pod")
     same = all(holder.secondary.get(name) == request.secondary.get(name) for name in ("pod", "namespace", "node"))
@@ -157,6 +161,11 @@ def _may_take_over(holder: Attribute, request: AssignRequest) -> bool:
 def _refusal(address: Address, holder: Attribute) -> IpamError:
     if holder.released_at:
         return IpamError(f"address {address} is in cooldown", details=f"it was released at {holder.released_at}")
+    if is_unused(holder):
+        kept = (
+            f"kept for {holder.secondary[KEPT_AS]}; `tortie ipam release --kept {holder.secondary[KEPT_AS]}` frees it"
+        )
+        return AddressTaken(address, kept)
     pod = holder.secondary.get("pod")
     where = f"pod {holder.secondary.get('namespace')}/{pod} on node {holder.secondary.get('node')}"
     return AddressTaken(address, f"held by {where}, handle {holder.handle}" if pod else "")

@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 FEW = 2  # addresses; for more of them the handles are read in one go
 
 
-def release_listed(work: Work, listed: Iterable[Release]) -> ReleaseOutcome:
+def release_listed(work: Work, listed: Iterable[Release], *, may_list: bool = True) -> ReleaseOutcome:
     """Release what can be released, block by block. Failures are reported in the outcome, the first one as its error.
+
+    A plugin may not list handles (`may_list` False), and reads each.
 
     Raises PortError only if nothing could be done at all.
     """
@@ -45,7 +47,7 @@ def release_listed(work: Work, listed: Iterable[Release]) -> ReleaseOutcome:
             releasing.pass_over([release])
         else:
             by_block.setdefault(cidr, []).append(release)
-    if len(wanted) > FEW:
+    if may_list and len(wanted) > FEW:
         releasing.read_handles()
     for cidr, releases in by_block.items():
         releasing.release(cidr, releases)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from domain.ipam.kept import left_by, over_in
 from ports.datastore import BlockKey
-from ports.errors import Damaged
+from ports.errors import Damaged, PortError
 from usecases.ipam.release_listed import release_listed
 from usecases.ipam.sound_records import tell_damaged
 from usecases.ipam.work import LEAVE, guarded_write
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from domain.ipam.address import Cidr
     from domain.ipam.block import Block
     from usecases.ipam.work import Leave, Work
+
+
+MOST = 16  # addresses that one call gives up
 
 
 def leave_in(work: Work, cidr: Cidr, container: str) -> bool:
@@ -46,11 +49,18 @@ def leave_in(work: Work, cidr: Cidr, container: str) -> bool:
 
 
 def give_up_kept(work: Work, blocks: Iterable[Block]) -> bool:
-    """Whether there was one, of those that the blocks, as just read, show. They cool down like any other."""
+    """Whether there was one, of those that the blocks, as just read, show. They cool down like any other.
+
+    Of many some: a call that is about something else has only so much time. A failure is not the call's.
+    """
     over = over_in(blocks, work.clock.now())
     if not over:
         return False
-    released = release_listed(work, over).released
+    try:
+        released = release_listed(work, over[:MOST], may_list=False).released
+    except PortError as error:
+        work.log.warning("Could not give up kept addresses whose time is over", error=error)
+        return False
     shown = ", ".join([str(release.address) for release in released])
     work.log.info("Gave up kept addresses whose time is over", addresses=shown)
     return bool(released)

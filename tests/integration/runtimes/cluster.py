@@ -97,7 +97,7 @@ class KubeCluster:
         return node
 
     def install(self) -> None:
-        """`kubectl apply -f manifests/fresh.yaml`, with two pools in it and addresses of both families.
+        """`kubectl apply -f manifests/fresh.yaml`, with two pools in it, addresses of both families, and some kept.
 
         Without a service proxy, the API server's address is said in the ConfigMap that the manifest names for that.
         """
@@ -109,6 +109,7 @@ class KubeCluster:
             if one["kind"] == "ConfigMap":
                 config = json.loads(one["data"]["cni_network_config"].replace("__CNI_MTU__", "1500"))
                 config["plugins"][0]["ipam"] |= {"assign_ipv4": "true", "assign_ipv6": "true"}
+                config["plugins"][0]["ipam"]["keep_addresses"] = {"owners": []}  # for those that ask only
                 one["data"]["cni_network_config"] = json.dumps(config)
         where = {"KUBERNETES_SERVICE_HOST": GATEWAY4, "KUBERNETES_SERVICE_PORT": str(self.server.port)}
         metadata = {"name": "kubernetes-services-endpoint", "namespace": "kube-system"}
@@ -184,15 +185,19 @@ class KubeCluster:
 
     def remains(self) -> list[str]:
         """What pods have left behind."""
-        node = next(iter(self.nodes.values()))
-        admin = {"DATASTORE_TYPE": "kubernetes", "KUBECONFIG": str(self.rack.folder / "scheduler.kubeconfig")}
-        checked = node.node.call(str(self.ours / "tortie"), "ipam", "check", **admin)
+        checked = self.tortie("ipam", "check")
         handles = self.client.list("/apis/crd.projectcalico.org/v1/ipamhandles")
         return leftovers(
             (checked.returncode, f"{checked.stdout}{checked.stderr}"),
             [one["metadata"]["name"] for one in handles],
             {name: Found(here.pod_links(), here.results()) for name, here in self.nodes.items()},
         )
+
+    def tortie(self, *words: str) -> Any:
+        """The operator's command, as an administrator."""
+        node = next(iter(self.nodes.values()))
+        admin = {"DATASTORE_TYPE": "kubernetes", "KUBECONFIG": str(self.rack.folder / "scheduler.kubeconfig")}
+        return node.node.call(str(self.ours / "tortie"), *words, **admin)
 
     def await_nothing(self, seconds: float = 90) -> None:
         """Kubelets ask for DEL up to a minute after a pod is gone."""

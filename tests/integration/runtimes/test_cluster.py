@@ -176,6 +176,48 @@ def test_a_node_is_lost_and_comes_back(cluster):
     assert_all_reach_all(cluster, cluster.await_pods("web", 10)[-4:])
 
 
+def test_addresses_stay_with_the_names_of_pods_that_ask_for_it(cluster):
+    """F01: over a restart, and when a node is lost, whose pods are forgotten by force, and which comes back late."""
+
+    def here(pods: list[dict[str, Any]]) -> dict[str, list[str]]:
+        return {pod["metadata"]["name"]: addresses(pod) for pod in pods}
+
+    keep = {"tortie.io/keep-addresses": "true"}
+    kind = {"kind": "StatefulSet"}
+    cluster.deploy("kept", 4, podManagementPolicy="Parallel", template=template("kept", **keep), **kind)
+    pods = cluster.await_pods("kept", 4)
+    had, before = here(pods), {pod["metadata"]["uid"] for pod in pods}
+    assert spread(pods) == {"node-a", "node-b"}
+    cluster.change("kept", template=template("kept", turn="2", **keep), **kind)
+    cluster.await_that(
+        lambda: not before & {pod["metadata"]["uid"] for pod in cluster.pods("kept")}, "all of them are new", 240
+    )
+    pods = cluster.await_pods("kept", 4)
+    assert here(pods) == had
+    lost = cluster.nodes["node-b"]
+    lost.lose()
+    for pod in pods:
+        if pod["spec"]["nodeName"] == "node-b":
+            cluster.client.delete(f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}")
+    cluster.client.patch("/api/v1/nodes/node-b", {"spec": {"unschedulable": True}})
+    try:
+        pods = cluster.await_pods("kept", 4, 240)
+        assert spread(pods) == {"node-a"}
+        assert here(pods) == had
+        lost.come_back()
+        cluster.await_ready_nodes(2)
+        cluster.await_that(lambda: lost.results() == [], "its late DELs have come")
+    finally:
+        cluster.client.patch("/api/v1/nodes/node-b", {"spec": {"unschedulable": None}})
+    assert here(cluster.await_pods("kept", 4)) == had
+    assert_all_reach_all(cluster, cluster.running("kept"))
+    cluster.delete("kept", "StatefulSet")
+    cluster.await_that(lambda: cluster.tortie("ipam", "show", "--kept", "-o", "name").stdout.count("ip/") == 8, "kept")
+    for name in had:
+        released = cluster.tortie("ipam", "release", "--kept", f"default/{name}")
+        assert released.returncode == 0, released
+
+
 def test_the_api_server_is_restarted_under_load(cluster):
     cluster.deploy("web", 20)
     cluster.await_that(lambda: cluster.running("web"), "the first one runs")

@@ -20,7 +20,17 @@ from domain.resource import Metadata
 from domain.workload.annotations import KEEP_ADDRESSES
 from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.pod import OwnerReference, Pod
-from ports.datastore import BlockKey, Blocks, HandleKey, IPPoolKey, IPReservationKey, NodeKey, WorkloadEndpointKey
+from ports.datastore import (
+    BlockKey,
+    Blocks,
+    HandleKey,
+    Handles,
+    IPPoolKey,
+    IPPools,
+    IPReservationKey,
+    NodeKey,
+    WorkloadEndpointKey,
+)
 from ports.errors import Damaged, Refused, Unauthorized, Unavailable
 from usecases.add_workload import add_workload
 from usecases.assign_addresses import assign_addresses
@@ -422,6 +432,27 @@ def test_an_outage_is_no_reason_to_give_another_address(left):
         left.add_pod(web(left))
 
 
+def by_name(world, pod, address):
+    call = world.call(pod, f"c-{pod.uid}", keep_as=None)
+    return world.answer(call.replace(args=call.args.replace(ip=Address.parse(address))))
+
+
+def test_a_pod_may_ask_by_name_for_what_is_kept_for_its_own(left):
+    """It is the container's from then on, and ends with it."""
+    pod = web(left)
+    assert by_name(left, pod, left.had[0]) == {Address.parse(left.had[0])}
+    assert left.held_by(f"{NETWORK}.c-{pod.uid}") == [Address.parse(left.had[0])]
+    left.check()
+    left.del_pod(pod)
+    assert addresses(left) == left.had[1:]
+
+
+def test_others_are_told_for_whom_it_is_kept(left):
+    with pytest.raises(IpamError, match="Address already assigned in block") as told:
+        by_name(left, left.pod("other"), left.had[0])
+    assert told.value.details == "kept for shop/web-0; `tortie ipam release --kept shop/web-0` frees it"
+
+
 # --- its time ---------------------------------------------------------------------------------------------------------
 
 
@@ -450,6 +481,48 @@ def test_a_node_that_may_have_no_more_blocks_gives_up_what_its_own_keep(left):
 def test_when_its_time_is_over_and_nobody_was_short_the_name_has_it_all_the_same(left):
     left.clock.advance(SECONDS * 10)
     assert left.add_pod(web(left)) == left.had[:1]
+
+
+def many_over(world, number):
+    for one in range(number):
+        pod = world.pod(f"db-{one}", keep=f"db-{one}")
+        world.add_pod(pod)
+        world.del_pod(pod)
+    world.clock.advance(SECONDS)
+
+
+def test_a_plugin_lists_no_handles_to_give_up_many(world):
+    """It has no right to."""
+    listed = []
+    many_over(world, 5)
+    world.store.before = lambda _verb, need: listed.append(need) if isinstance(need, Handles) else None
+    world.add_pod(world.pod("new", keep="new"))
+    assert [name for name in range(5) if addresses(world, f"db-{name}")] == []
+    assert listed == []
+
+
+def test_of_very_many_some_are_given_up_at_once():
+    world = KeptWorld()
+    world.store.create(IPPoolKey("large"), Pool(Metadata("large"), "10.7.0.0/26", 26), NEVER)
+    many_over(world, 20)
+    world.add_pod(world.pod("new", keep="new"))
+    assert sum(len(addresses(world, f"db-{name}")) for name in range(20)) == 4
+
+
+def test_that_they_cannot_be_given_up_is_not_the_calls_failure(world):
+    many_over(world, 2)
+
+    def refuse(verb, need):
+        if verb == "fetch" and isinstance(need, IPPools) and not need.may_lag and world.looked:
+            raise Refused("no")
+        world.looked = world.looked or isinstance(need, Blocks)
+
+    world.looked = False
+    world.store.before = refuse
+    blocks = [stored.record for stored in world.store.list(Blocks(), NEVER)]
+    assert not give_up_kept(world.work(), blocks)
+    world.store.before = lambda _verb, _need: None
+    assert give_up_kept(world.work(), blocks)
 
 
 def test_a_pod_that_comes_back_while_it_is_given_up_keeps_it(left):
