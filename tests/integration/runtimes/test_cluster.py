@@ -195,11 +195,11 @@ def test_addresses_stay_with_the_names_of_pods_that_ask_for_it(cluster):
     pods = cluster.await_pods("kept", 4)
     assert here(pods) == had
     lost = cluster.nodes["node-b"]
+    cluster.client.patch("/api/v1/nodes/node-b", {"spec": {"unschedulable": True}})
     lost.lose()
     for pod in pods:
         if pod["spec"]["nodeName"] == "node-b":
             cluster.client.delete(f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}")
-    cluster.client.patch("/api/v1/nodes/node-b", {"spec": {"unschedulable": True}})
     try:
         pods = cluster.await_pods("kept", 4, 240)
         assert spread(pods) == {"node-a"}
