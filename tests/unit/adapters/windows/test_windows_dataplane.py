@@ -261,6 +261,21 @@ def test_what_fails_now_and_then_is_begun_again(machine, step, netns):
     assert machine.names() == ["c1_calico", "c2_calico", f"{NETWORK_NAME}_ep"]
 
 
+def test_between_two_attempts_nothing_is_connected(machine):
+    """It would be open to everybody meanwhile."""
+    machine.connect(container="c2", address=OTHER)
+    pause, seen = machine.clock.sleep, []
+
+    def sleep(seconds):
+        seen.append("c1_calico" in machine.names())
+        pause(seconds)
+
+    machine.clock.sleep = sleep
+    machine.hns.fails("modify Endpoint", times=2)
+    machine.connect(netns=machine.hns.make_namespace())
+    assert seen == [False, False]
+
+
 @pytest.mark.parametrize("netns", ["", "none"])
 @pytest.mark.parametrize("step", ["attach", "deny", "create"])
 def test_nothing_is_connected_that_could_not_be_closed(machine, step, netns):
@@ -340,6 +355,7 @@ def test_an_endpoint_without_a_mac_is_none(machine):
     machine.connect(container="c2", address=OTHER)
     with pytest.raises(Refused, match="no MAC address"):
         machine.connect(OVERLAY.replace(mac_prefix="zz-zz"))
+    assert "c1_calico" not in machine.names()
 
 
 def test_one_call_at_a_time(machine):
