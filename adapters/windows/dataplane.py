@@ -109,7 +109,7 @@ class WindowsDataplane(Dataplane):
         found = self._objects.older_endpoint(name)
         if found is None:
             return
-        path = f"/endpoints/{found['ID']}"
+        path = f"/endpoints/{documents.identity(found)}"
         if joins_sandbox(netns):
             self._host.hns.call(
                 "POST", f"{path}/detach", {"ContainerId": self._container_id, "SystemType": "Container"}
@@ -118,13 +118,13 @@ class WindowsDataplane(Dataplane):
             self._host.hns.call("DELETE", path)
 
     def _disconnect_newer(self, endpoint: Document) -> None:
-        namespace = endpoint.get("HostComputeNamespace", "")
+        namespace, own = documents.text(endpoint, "HostComputeNamespace"), documents.identity(endpoint)
         if namespace not in ("", documents.NO_NAMESPACE):
             try:
-                self._host.hns.modify(NAMESPACE, namespace, documents.endpoint_change("Remove", endpoint["ID"]))
+                self._host.hns.modify(NAMESPACE, namespace, documents.endpoint_change("Remove", own))
             except HnsError as error:  # deleting it takes it out as well
                 self._host.log.warning("Cannot take the endpoint out of its namespace", error=error)
-        self._host.hns.delete(ENDPOINT, endpoint["ID"])
+        self._host.hns.delete(ENDPOINT, own)
 
     def look(self, netns: str, name: str, deadline: Deadline) -> None:  # noqa: ARG002 - there is no device to be seen
         """An endpoint is no device that a host could show."""

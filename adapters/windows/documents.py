@@ -2,11 +2,15 @@
 
 The newer generation wraps a policy's members in `Settings`, and calls some policies and members otherwise.
 
-Invariant: pure; a document has no member that says nothing.
+A service may answer anything, and policies of others are among what it shows: what is not as it should be counts as
+absent, but for an id, without which nothing can be done.
+
+Invariant: pure; a document that is made here has no member that says nothing.
 """
 
 from __future__ import annotations
 
+from adapters.windows.seam import FAILED, hns_error
 from domain.ipam.address import Address, Cidr
 from domain.json_text import dumps
 from domain.windows.conf import OUTBOUND_NAT
@@ -88,16 +92,34 @@ def network(action: EnsureNetwork) -> Document:
     return {"Name": action.name, "Type": action.type, "Subnets": [subnet]}
 
 
+def text(document: Document, name: str) -> str:
+    """A member that is a text; "" for anything else."""
+    found = document.get(name)
+    return found if isinstance(found, str) else ""
+
+
+def objects(value: Any) -> list[Document]:
+    """The objects of a list."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def identity(document: Document) -> str:
+    """`HnsError` for an object without one."""
+    found = text(document, "ID")
+    if not found:
+        raise hns_error("read an object", FAILED, f"it has no ID: {dumps(document)}")
+    return found
+
+
 def is_network(document: Document, action: EnsureNetwork) -> bool:
     """Whether it is the one that is wanted: its type, and its one subnet with the gateway and number of that."""
-    wanted = network(action)
-    subnets = document.get("Subnets") or []
-    if document.get("Type", "").lower() != action.type.lower() or len(subnets) != 1:
+    (wanted,) = network(action)["Subnets"]
+    subnets = objects(document.get("Subnets"))
+    if text(document, "Type").lower() != action.type.lower() or len(subnets) != 1:
         return False
-    there = {name: subnets[0].get(name) for name in ("AddressPrefix", "GatewayAddress")}
-    expected = wanted["Subnets"][0]
-    numbers = [policy.get("VSID") for policy in subnets[0].get("Policies") or [] if policy.get("Type") == "VSID"]
-    same = there == {name: expected[name] for name in there}
+    there = subnets[0]
+    numbers = [policy.get("VSID") for policy in objects(there.get("Policies")) if policy.get("Type") == "VSID"]
+    same = all(there.get(name) == wanted[name] for name in ("AddressPrefix", "GatewayAddress"))
     return same and (action.type != OVERLAY or numbers == [action.vsid])
 
 
@@ -118,8 +140,8 @@ def remote_endpoint(action: EnsureRemoteEndpoint, network_id: str, management: A
 
 def provider_address(document: Document) -> str:
     """Of a remote endpoint, "" without one."""
-    policies = document.get("Policies") or []
-    return next((policy.get("PA", "") for policy in policies if policy.get("Type") == PROVIDER_ADDRESS), "")
+    policies = objects(document.get("Policies"))
+    return next((text(policy, "PA") for policy in policies if policy.get("Type") == PROVIDER_ADDRESS), "")
 
 
 def older_endpoint(endpoint: Endpoint, network_id: str, found: Found) -> Document:
@@ -180,13 +202,13 @@ def endpoint_change(request: str, endpoint: str) -> Document:
 
 def addresses(document: Document) -> list[str]:
     """Of an endpoint as the newer generation shows it."""
-    return [entry.get("IpAddress", "") for entry in document.get("IpConfigurations") or []]
+    return [text(entry, "IpAddress") for entry in objects(document.get("IpConfigurations"))]
 
 
-def policy_settings(document: Document, type: str) -> dict[str, Any]:
-    """Of the first policy of that type that a network or endpoint of the newer generation has, {} without one."""
-    for policy in document.get("Policies") or []:
+def policy_settings(document: Document, type: str) -> Document | None:
+    """Of the first policy of that type that a network or endpoint of the newer generation has; None without one."""
+    for policy in objects(document.get("Policies")):
         if policy.get("Type") == type:
-            found: dict[str, Any] = policy.get("Settings") or {}
-            return found
-    return {}
+            found = policy.get("Settings")
+            return found if isinstance(found, dict) else {}
+    return None

@@ -41,7 +41,7 @@ class WindowsHostNetworking(HostNetworking):
             with self._host.mutex.held(deadline):
                 found = self._objects.older_endpoint(name)
                 if found is not None and joins_sandbox(netns):
-                    self._host.hns.attach_container(self._container_id, found["ID"])
+                    self._host.hns.attach_container(self._container_id, documents.identity(found))
         except HnsError as error:
             raise Refused(f'cannot share the endpoint "{name}": {error}') from error
         return () if found is None else (_address(found),)
@@ -50,9 +50,9 @@ class WindowsHostNetworking(HostNetworking):
         """That of the network's distributed router."""
         name = network_name(self._conf, subnet)
         try:
-            identity = self._objects.existing_network(name)["ID"]
-            shown = self._host.hns.query(NETWORK, identity, documents.query())
-            return parse_mac(documents.policy_settings(shown, "DrMacAddress").get("Address", ""))
+            network = documents.identity(self._objects.existing_network(name))
+            shown = self._host.hns.query(NETWORK, network, documents.query())
+            return parse_mac(documents.text(documents.policy_settings(shown, "DrMacAddress") or {}, "Address"))
         except (HnsError, ValueError) as error:
             raise Refused(f'cannot tell the MAC of the HNS network "{name}": {error}') from error
 
@@ -76,6 +76,6 @@ def _address(endpoint: Document) -> Cidr:
     """With the prefix length of its network, where HNS says it."""
     length = endpoint.get("PrefixLength") or 32
     try:
-        return Cidr.parse(f"{endpoint.get('IPAddress', '')}/{length}")
+        return Cidr.parse(f"{documents.text(endpoint, 'IPAddress')}/{length}")
     except ValueError as error:
         raise Refused(f"HNS shows an endpoint without a usable address: {error}") from error

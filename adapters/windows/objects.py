@@ -5,7 +5,7 @@ Invariant: looking changes nothing, and what is gone by the time it is looked at
 
 from __future__ import annotations
 
-from adapters.windows.documents import addresses, query
+from adapters.windows.documents import addresses, objects, query
 from adapters.windows.seam import ENDPOINT, HnsMissing, hns_error
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ class Objects:
 
     def older_rivals(self, name: str, address: str) -> list[Document]:
         """Endpoints of that name or address."""
-        listed = self._hns.call("GET", "/endpoints/") or []
+        listed = objects(self._hns.call("GET", "/endpoints/"))
         return [one for one in listed if one.get("Name") == name or one.get("IPAddress") == address]
 
     def newer_endpoints(self, name: str) -> list[Document]:
@@ -53,5 +53,5 @@ class Objects:
                 continue
 
 
-def _named(listed: list[Document] | None, name: str) -> Document | None:
-    return next((one for one in listed or [] if one.get("Name") == name), None)
+def _named(listed: object, name: str) -> Document | None:
+    return next((one for one in objects(listed) if one.get("Name") == name), None)

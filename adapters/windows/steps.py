@@ -9,7 +9,15 @@ Invariant: what is there as it should be is left alone; an endpoint that could n
 from __future__ import annotations
 
 from adapters.windows import documents
-from adapters.windows.documents import Found, endpoint_change, needs_subnet, policy_change
+from adapters.windows.documents import (
+    Found,
+    endpoint_change,
+    identity,
+    needs_subnet,
+    policy_change,
+    policy_settings,
+    text,
+)
 from adapters.windows.objects import Objects
 from adapters.windows.seam import ENDPOINT, NAMESPACE, NETWORK, HnsError, HnsMissing, same_id
 from domain.ipam.address import Address
@@ -71,51 +79,50 @@ class Steps:
             return
         if found is not None:
             self._log.warning("Replacing a network of HNS that has another subnet or type", network=action.name)
-            self._hns.call("DELETE", f"/networks/{found['ID']}")
+            self._hns.call("DELETE", f"/networks/{identity(found)}")
         self._hns.call("POST", "/networks/", documents.network(action))
 
     def _await_management(self, action: AwaitManagement) -> None:
         until = self._deadline.sooner(self._clock.monotonic(), action.limit)
         while True:
-            text = self._objects.existing_network(action.network).get("ManagementIP", "")
-            if text:
-                self._found.management = _address(text)
+            address = text(self._objects.existing_network(action.network), "ManagementIP")
+            if address:
+                self._found.management = _address(address)
                 return
             if until.passed(self._clock.monotonic()):
                 raise Refused(f"timed out after {action.limit:g} seconds")
             self._clock.sleep(action.pause)
 
     def _ensure_host_routes(self, action: EnsureHostRoutes) -> None:
-        identity = self._objects.existing_network(action.network)["ID"]
-        there = self._hns.query(NETWORK, identity, documents.query()).get("Policies") or []
-        if not any(policy.get("Type") == "HostRoute" for policy in there):
-            self._hns.modify(NETWORK, identity, policy_change({"Type": "HostRoute", "Settings": {}}))
+        network = identity(self._objects.existing_network(action.network))
+        if policy_settings(self._hns.query(NETWORK, network, documents.query()), "HostRoute") is None:
+            self._hns.modify(NETWORK, network, policy_change({"Type": "HostRoute", "Settings": {}}))
 
     def _ensure_host_endpoint(self, action: EnsureHostEndpoint) -> None:
-        network = self._objects.existing_network(action.network)["ID"]
+        network = identity(self._objects.existing_network(action.network))
         found = self._objects.older_endpoint(action.name)
         if found is not None and not _is_endpoint(found, network, action.address):
-            self._hns.call("DELETE", f"/endpoints/{found['ID']}")
+            self._hns.call("DELETE", f"/endpoints/{identity(found)}")
             found = None
         if found is not None:
             return
-        made = self._hns.call("POST", "/endpoints/", documents.host_endpoint(action, network))
+        made = identity(self._hns.call("POST", "/endpoints/", documents.host_endpoint(action, network)))
         try:
             attach = {"SystemType": "Host", "CompartmentId": documents.HOST_COMPARTMENT}
-            self._hns.call("POST", f"/endpoints/{made['ID']}/attach", attach)
+            self._hns.call("POST", f"/endpoints/{made}/attach", attach)
         except BaseException:  # one that is not attached would be taken for a sound one by the next call
-            self._take_back(lambda: self._hns.call("DELETE", f"/endpoints/{made['ID']}"))
+            self._take_back(lambda: self._hns.call("DELETE", f"/endpoints/{made}"))
             raise
 
     def _ensure_remote_endpoint(self, action: EnsureRemoteEndpoint) -> None:
         management = self._management()
-        network = self._objects.existing_network(action.network)["ID"]
+        network = identity(self._objects.existing_network(action.network))
         found = self._objects.older_endpoint(action.name)
         if found is not None:
             sound = _is_endpoint(found, network, action.address)
             if sound and documents.provider_address(found) == str(management):
                 return
-            self._hns.call("DELETE", f"/endpoints/{found['ID']}")
+            self._hns.call("DELETE", f"/endpoints/{identity(found)}")
         mac = self._interfaces.mac_of(management, self._deadline).replace(":", "-")
         self._hns.call("POST", "/endpoints/", documents.remote_endpoint(action, network, management, mac))
 
@@ -146,30 +153,32 @@ class Steps:
 
     def _connect_newer(self, action: ConnectContainer) -> None:
         endpoint, hns = action.endpoint, self._hns
-        network = self._objects.existing_network(endpoint.network)["ID"]
+        network = identity(self._objects.existing_network(endpoint.network))
         for rival in self._objects.newer_rivals(endpoint.name, str(endpoint.address.address)):
             self._log.info("Removing an endpoint that is in the way", endpoint=rival.get("Name"))
-            hns.delete(ENDPOINT, rival["ID"])
+            hns.delete(ENDPOINT, identity(rival))
         made = hns.create(ENDPOINT, documents.newer_endpoint(endpoint, network, self._found), network)
-        self._way_back = lambda: hns.delete(ENDPOINT, made["ID"])
+        own = identity(made)
+        self._way_back = lambda: hns.delete(ENDPOINT, own)
         self.mac = _mac(made)
-        hns.modify(NAMESPACE, action.netns, endpoint_change("Add", made["ID"]))
+        hns.modify(NAMESPACE, action.netns, endpoint_change("Add", own))
         if action.default_deny:
-            hns.modify(ENDPOINT, made["ID"], policy_change(documents.newer_deny()))
+            hns.modify(ENDPOINT, own, policy_change(documents.newer_deny()))
 
     def _connect_older(self, action: ConnectContainer) -> None:
         endpoint, hns = action.endpoint, self._hns
-        network = self._objects.existing_network(endpoint.network)["ID"]
+        network = identity(self._objects.existing_network(endpoint.network))
         for rival in self._objects.older_rivals(endpoint.name, str(endpoint.address.address)):
             self._log.info("Removing an endpoint that is in the way", endpoint=rival.get("Name"))
-            hns.call("DELETE", f"/endpoints/{rival['ID']}")
+            hns.call("DELETE", f"/endpoints/{identity(rival)}")
         made = hns.call("POST", "/endpoints/", documents.older_endpoint(endpoint, network, self._found))
-        self._way_back = lambda: hns.call("DELETE", f"/endpoints/{made['ID']}")
+        own = identity(made)
+        self._way_back = lambda: hns.call("DELETE", f"/endpoints/{own}")
         self.mac = _mac(made)
-        self._attach_older(action.container_id, made["ID"])
+        self._attach_older(action.container_id, own)
         if action.default_deny:
-            policies = [*(made.get("Policies") or []), documents.older_deny()]
-            hns.call("POST", f"/endpoints/{made['ID']}", {**made, "Policies": policies})
+            policies = [*documents.objects(made.get("Policies")), documents.older_deny()]
+            hns.call("POST", f"/endpoints/{own}", {**made, "Policies": policies})
 
     def _attach_older(self, container_id: str, endpoint: str) -> None:
         """A container that is not there (yet) gets the endpoint when it starts, as dockershim has it."""
@@ -194,19 +203,19 @@ class Steps:
 
 
 def _is_endpoint(document: Document, network: str, address: Address) -> bool:
-    return same_id(document.get("VirtualNetwork", ""), network) and document.get("IPAddress") == str(address)
+    return same_id(text(document, "VirtualNetwork"), network) and document.get("IPAddress") == str(address)
 
 
 def _mac(endpoint: Document) -> str:
     """As Calico's records spell it."""
     try:
-        return parse_mac(endpoint.get("MacAddress", ""))
+        return parse_mac(text(endpoint, "MacAddress"))
     except ValueError as error:
         raise Refused(f"HNS has given the endpoint no MAC address: {error}") from error
 
 
-def _address(text: str) -> Address:
+def _address(said: str) -> Address:
     try:
-        return Address.parse(text)
+        return Address.parse(said)
     except ValueError as error:
         raise Refused(str(error)) from error

@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
-from fuzz import addresses, calls, cni, json_texts, kubeconfigs, machine, operating, records, tokens, upgrades, wire
+from fuzz import (
+    addresses,
+    calls,
+    cni,
+    json_texts,
+    kubeconfigs,
+    machine,
+    operating,
+    records,
+    tokens,
+    upgrades,
+    windows,
+    wire,
+)
 from fuzz.target import Target
 
-FAMILIES = (addresses, calls, cni, json_texts, kubeconfigs, machine, operating, records, tokens, upgrades, wire)
+FAMILIES = (
+    addresses,
+    calls,
+    cni,
+    json_texts,
+    kubeconfigs,
+    machine,
+    operating,
+    records,
+    tokens,
+    upgrades,
+    windows,
+    wire,
+)
 
 
 def targets() -> dict[str, Target]:

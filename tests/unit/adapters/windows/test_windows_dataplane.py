@@ -399,3 +399,13 @@ def test_networks_are_touched_only_with_the_mutex(machine):
     machine.hns._begin = begin
     machine.connect()
     assert outside == []
+
+
+@pytest.mark.parametrize("odd", [None, {}, [None, 7], [{"Name": NETWORK_NAME, "Subnets": 1, "Type": 2}]])
+def test_odd_answers_of_the_service_are_refused(machine, odd):
+    """No network is found in them, or one that cannot be used."""
+    ask = machine.hns.call
+    machine.hns.call = lambda method, path, request=None: odd if path == "/networks/" else ask(method, path, request)
+    with pytest.raises(Refused, match=r"HRESULT 0x"):
+        machine.connect()
+    assert machine.names() == []
