@@ -127,7 +127,17 @@ class Steps:
         self._hns.call("POST", "/endpoints/", documents.remote_endpoint(action, network, management, mac))
 
     def _enable_forwarding(self, action: EnableForwarding) -> None:
-        self._interfaces.enable_forwarding((self._management(), action.address), self._deadline)
+        addresses = (self._management(), action.address)
+        until = self._deadline.sooner(self._clock.monotonic(), action.limit)
+        while True:
+            try:
+                self._interfaces.enable_forwarding(addresses, self._deadline)
+            except Refused:
+                if until.passed(self._clock.monotonic()):
+                    raise
+            else:
+                return
+            self._clock.sleep(action.pause)
 
     def _management(self) -> Address:
         if self._found.management is None:

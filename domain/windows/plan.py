@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 GATEWAY, HOST = 1, 2  # places in a subnet
 _TRIES, _PAUSE = 4, 1.0
 _MANAGEMENT_LIMIT, _MANAGEMENT_PAUSE = 30.0, 1.0
+_FORWARDING_LIMIT, _FORWARDING_PAUSE = 10.0, 1.0
 
 
 def plan_for(conf: WindowsConf, attachment: Attachment, container_id: str) -> tuple[Step, ...]:
@@ -71,7 +72,7 @@ def _bridge(_conf: WindowsConf, name: str, subnet: Cidr) -> Iterator[Step]:
     yield Step(
         AwaitManagement(name, _MANAGEMENT_LIMIT, _MANAGEMENT_PAUSE), f'HNS network "{name}" has no management IP: '
     )
-    yield Step(EnableForwarding(subnet.at(HOST)), "cannot enable forwarding: ")
+    yield Step(EnableForwarding(subnet.at(HOST), _FORWARDING_LIMIT, _FORWARDING_PAUSE), "cannot enable forwarding: ")
 
 
 def _overlay(conf: WindowsConf, name: str, subnet: Cidr) -> Iterator[Step]:

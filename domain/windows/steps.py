@@ -68,9 +68,13 @@ class EnsureRemoteEndpoint(Value):
 
 
 class EnableForwarding(Value):
-    """On the interfaces that have the host's management address, and `address`."""
+    """On the interfaces that have the host's management address, and `address`. One that was attached a moment ago may
+    not have its address yet: it is tried every `pause` seconds, at most `limit`.
+    """
 
     address: Address
+    limit: float
+    pause: float
 
 
 class Endpoint(Value):

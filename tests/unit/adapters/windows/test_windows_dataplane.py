@@ -330,8 +330,23 @@ def test_a_management_address_that_is_nobodys(machine, management):
 
 def test_forwarding_that_cannot_be_enabled(machine):
     machine.interfaces.refuses = "access denied"
+    began = machine.clock.monotonic()
     with pytest.raises(Refused, match=r"^cannot enable forwarding: access denied"):
         machine.connect()
+    assert machine.clock.monotonic() - began == pytest.approx(10.0, abs=1.0)
+
+
+def test_an_interface_that_has_no_address_yet_is_waited_for(machine):
+    pause = machine.clock.sleep
+    machine.interfaces.refuses = "no such address"
+
+    def sleep(seconds):
+        machine.interfaces.refuses = ""
+        pause(seconds)
+
+    machine.clock.sleep = sleep
+    machine.connect()
+    assert len(machine.interfaces.forwarding) == 2
 
 
 def test_an_endpoint_of_the_host_that_cannot_be_attached_is_gone(machine):

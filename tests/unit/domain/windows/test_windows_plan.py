@@ -53,7 +53,7 @@ def test_a_bridge():
         EnsureNetwork(name, "L2Bridge", SUBNET, at(1)),
         EnsureHostEndpoint(f"{name}_ep", name, at(2)),
         AwaitManagement(name, limit=30.0, pause=1.0),
-        EnableForwarding(at(2)),
+        EnableForwarding(at(2), limit=10.0, pause=1.0),
         ConnectContainer(endpoint, NAMESPACE, "c1", default_deny=True, tries=4, pause=1.0),
     ]
 
