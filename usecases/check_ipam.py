@@ -9,7 +9,9 @@ from domain.ipam.audit import audit
 from domain.ipam.block import HOST, VIRTUAL, Owner
 from domain.ipam.inventory import Claim, DamagedRecord, Finding, Inventory, Unreadable
 from domain.ipam.pools import AllocationConfig
+from domain.resource import Metadata
 from domain.value import Value
+from domain.workload.endpoint import WorkloadEndpoint
 from ports.datastore import (
     Affinities,
     AffinityKey,
@@ -84,12 +86,23 @@ def take_inventory(work: Work, cluster: Cluster | None = None) -> Inventory:
         claims=tuple([_claim(affinity) for affinity in (*hosts, *virtual)]),
         pools=tuple([pool.record for pool in pools]),
         reservations=tuple([reservation.record for reservation in reservations]),
-        endpoints=workloads,
+        endpoints=tuple([_who_has_what(workload) for workload in workloads]),
         nodes=frozenset([node.record.metadata.name for node in nodes]),
         config=config.record if config else AllocationConfig(),
         configuration=configuration.record if configuration else None,
         unreadable=unreadable,
         machines=machines,
+    )
+
+
+def _who_has_what(endpoint: WorkloadEndpoint) -> WorkloadEndpoint:
+    """What an audit looks at: there may be a hundred thousand of them."""
+    return WorkloadEndpoint(
+        Metadata(endpoint.metadata.name, endpoint.metadata.namespace),
+        node=endpoint.node,
+        container_id=endpoint.container_id,
+        pod=endpoint.pod,
+        ip_networks=endpoint.ip_networks,
     )
 
 

@@ -18,15 +18,16 @@ from ports.errors import AlreadyExists, Conflict, Missing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, Self
 
     from adapters.etcdv3.settings import EtcdSettings
-    from adapters.etcdv3.transport import EtcdTransport, Open, WriteOutcome
+    from adapters.etcdv3.transport import EtcdTransport, Open, Page, Range, WriteOutcome
     from adapters.records.text_store import Row, Span
     from ports.clock import Clock, Deadline
     from ports.datastore import Key, Revision
 
+PAGE = 2000  # rows that an operator's command reads at once: a large cluster's need not be in memory as text
 _NEVER = -1  # a revision that no key ever has
 _LARGEST = 2**63 - 1
 
@@ -34,8 +35,11 @@ _LARGEST = 2**63 - 1
 class EtcdDatastore(TextStore):
     """Nothing is connected before the first verb. Close it when the call has answered (`with` does).
 
-    `hasty` is as `Connection` has it.
+    `hasty` is as `Connection` has it. An operator's command, which is, may read all there is; so it does that page by
+    page: more requests, less memory, and still all of one instant.
     """
+
+    page = PAGE
 
     def __init__(
         self,
@@ -48,6 +52,7 @@ class EtcdDatastore(TextStore):
     ) -> None:
         super().__init__(f"datastore {settings}", clock, new_uid or _uuid4)
         self._connection = Connection(settings, clock, opener, discover, hasty=hasty)
+        self._pages_read = hasty
 
     def __enter__(self) -> Self:
         return self
@@ -59,18 +64,35 @@ class EtcdDatastore(TextStore):
         """Safe to repeat; a verb used afterwards connects again."""
         self._connection.close()
 
-    def read(self, spans: Sequence[Span], deadline: Deadline) -> list[list[Row]]:
+    def read(self, spans: Sequence[Span], deadline: Deadline) -> Sequence[Iterable[Row]]:
         if not spans:
             return []
+        if self._pages_read and any(span.is_prefix for span in spans):
+            instant = _Instant()
+            return [self._pages(_range(span), instant, deadline) for span in spans]
         ranges = tuple([_range(span) for span in spans])
 
         def read(transport: EtcdTransport, seconds: float) -> list[list[tuple[bytes, bytes, int]]]:
             return transport.read(ranges, seconds)
 
         return [
-            [(_text(key), _text(value), str(revision)) for key, value, revision in rows]
-            for rows in self._connection.ask(read, deadline, repeatable=True, reads=ranges)
+            [_row(row) for row in rows] for rows in self._connection.ask(read, deadline, repeatable=True, reads=ranges)
         ]
+
+    def _pages(self, wanted: Range, instant: _Instant, deadline: Deadline) -> Iterator[Row]:
+        (first, end), more = wanted, True
+        while more:
+
+            def read(transport: EtcdTransport, seconds: float, first: bytes = first) -> Page:
+                return transport.read_page((first, end), self.page, instant.revision, seconds)
+
+            page = self._connection.ask(read, deadline, repeatable=True)
+            instant.revision, more = page.revision, page.more
+            if more:
+                first = page.rows[-1][0] + b"\0"
+            page.rows.reverse()
+            while page.rows:
+                yield _row(page.rows.pop())
 
     def insert(self, key: Key[Any], row: tuple[str, str], deadline: Deadline) -> Revision:
         address, text = row[0].encode(), row[1].encode()
@@ -98,6 +120,17 @@ class EtcdDatastore(TextStore):
             return transport.delete(address.encode(), expected, seconds)
 
         _settled(self._connection.ask(delete, deadline), key)
+
+
+class _Instant:
+    """The store's revision of which all that is read together is, 0 before the first answer."""
+
+    revision = 0
+
+
+def _row(row: tuple[bytes, bytes, int]) -> Row:
+    key, value, revision = row
+    return _text(key), _text(value), str(revision)
 
 
 def _uuid4() -> str:

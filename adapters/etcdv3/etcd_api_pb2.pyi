@@ -25,7 +25,7 @@ class ResponseHeader(_message.Message):
     def __init__(self, cluster_id: _Optional[int] = ..., revision: _Optional[int] = ...) -> None: ...
 
 class RangeRequest(_message.Message):
-    __slots__ = ("key", "range_end", "sort_order", "sort_target", "serializable", "keys_only")
+    __slots__ = ("key", "range_end", "limit", "revision", "sort_order", "sort_target", "serializable", "keys_only")
     class SortOrder(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         NONE: _ClassVar[RangeRequest.SortOrder]
@@ -48,17 +48,21 @@ class RangeRequest(_message.Message):
     VALUE: RangeRequest.SortTarget
     KEY_FIELD_NUMBER: _ClassVar[int]
     RANGE_END_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
     SORT_ORDER_FIELD_NUMBER: _ClassVar[int]
     SORT_TARGET_FIELD_NUMBER: _ClassVar[int]
     SERIALIZABLE_FIELD_NUMBER: _ClassVar[int]
     KEYS_ONLY_FIELD_NUMBER: _ClassVar[int]
     key: bytes
     range_end: bytes
+    limit: int
+    revision: int
     sort_order: RangeRequest.SortOrder
     sort_target: RangeRequest.SortTarget
     serializable: bool
     keys_only: bool
-    def __init__(self, key: _Optional[bytes] = ..., range_end: _Optional[bytes] = ..., sort_order: _Optional[_Union[RangeRequest.SortOrder, str]] = ..., sort_target: _Optional[_Union[RangeRequest.SortTarget, str]] = ..., serializable: bool = ..., keys_only: bool = ...) -> None: ...
+    def __init__(self, key: _Optional[bytes] = ..., range_end: _Optional[bytes] = ..., limit: _Optional[int] = ..., revision: _Optional[int] = ..., sort_order: _Optional[_Union[RangeRequest.SortOrder, str]] = ..., sort_target: _Optional[_Union[RangeRequest.SortTarget, str]] = ..., serializable: bool = ..., keys_only: bool = ...) -> None: ...
 
 class RangeResponse(_message.Message):
     __slots__ = ("header", "kvs", "more", "count")

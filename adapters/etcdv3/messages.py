@@ -38,9 +38,12 @@ class Done(Value):
     """The cluster's ID."""
 
 
-def get(key: bytes, end: bytes = b"") -> bytes:
-    """As an operation of a transaction: one key, or the keys from `key` on and before `end`."""
-    return message(RANGE, octets(1, key), octets(2, end))
+def get(key: bytes, end: bytes = b"", limit: int = 0, revision: int = 0) -> bytes:
+    """As an operation of a transaction: one key, or the keys from `key` on and before `end`.
+
+    At most `limit` of them, as they were at `revision`; 0: all, and now.
+    """
+    return message(RANGE, octets(1, key), octets(2, end), number(3, limit), number(4, revision))
 
 
 def put(key: bytes, value: bytes) -> bytes:

@@ -9,15 +9,14 @@ is wrong with the answer.
 
 from __future__ import annotations
 
-from adapters.etcdv3.messages import DELETE, PUT, RANGE
-from adapters.etcdv3.transport import INTERNAL, EtcdTransportError, WriteOutcome
+from adapters.etcdv3.messages import DELETE, PUT, RANGE, Done
+from adapters.etcdv3.transport import INTERNAL, EtcdTransportError, Page, WriteOutcome
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeVar
 
-    from adapters.etcdv3.messages import Done
     from adapters.etcdv3.transport import Range, Row
 
     T = TypeVar("T")
@@ -49,6 +48,15 @@ def read_result(done: Done, ranges: Sequence[Range]) -> list[list[Row]]:
     for wanted, rows in zip(ranges, done.rows):
         _require(rows, wanted, done.revision)
     return list(done.rows)
+
+
+def page_result(done: Done, wanted: Range, most: int, revision: int) -> Page:
+    """Of a transaction that reads the first rows of a range, as they were at a revision (0: now)."""
+    part = Done(done.succeeded, done.revision, done.rows, done.deleted, done.operations, more=False)
+    (rows,) = read_result(part, (wanted,))
+    if len(rows) > most or (done.more and not rows):
+        raise BadAnswer("not as many rows as were asked for")
+    return Page(rows, done.more, revision or done.revision)
 
 
 def write_result(done: Done, key: bytes, expected: int, operation: int = PUT) -> WriteOutcome:

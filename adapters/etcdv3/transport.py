@@ -80,6 +80,14 @@ ONE_KEY = Question(((b"\0", b""),))
 """Whether we may read that key does not matter: a refusal is an answer."""
 
 
+class Page(Value):
+    """The first rows of a range, in key order, as they were at `revision` of the store. `more`: it has others."""
+
+    rows: list[Row]
+    more: bool
+    revision: int
+
+
 class WriteOutcome(Value):
     """What became of a guarded write.
 
@@ -115,6 +123,10 @@ class EtcdTransport(ABC):
     @abstractmethod
     def read(self, ranges: Sequence[Range], seconds: float) -> list[list[Row]]:
         """Per range the rows in key order, all of one instant."""
+
+    @abstractmethod
+    def read_page(self, wanted: Range, most: int, revision: int, seconds: float) -> Page:
+        """The first `most` rows of a range at a revision (0: now)."""
 
     @abstractmethod
     def create(self, key: bytes, value: bytes, seconds: float) -> WriteOutcome:

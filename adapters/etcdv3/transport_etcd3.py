@@ -13,7 +13,7 @@ import _thread
 
 from adapters.etcdv3 import etcdrpc
 from adapters.etcdv3.messages import DELETE, PUT, RANGE, Done, read_token
-from adapters.etcdv3.scrutiny import believed, deletion_result, read_result, write_result
+from adapters.etcdv3.scrutiny import believed, deletion_result, page_result, read_result, write_result
 from adapters.etcdv3.transport import (
     DEADLINE_EXCEEDED,
     EtcdTransport,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from adapters.etcdv3.settings import Endpoint
-    from adapters.etcdv3.transport import EtcdTls, Row
+    from adapters.etcdv3.transport import EtcdTls, Page, Range, Row
     from adapters.wire.grpcio import Withheld
 
 
@@ -105,6 +105,13 @@ class Etcd3Transport(EtcdTransport):
         wanted = [transactions.Get(first, end or None) for first, end in ranges]
         return believed(lambda: read_result(self._transact((), wanted, (), seconds), ranges))
 
+    def read_page(self, wanted: Range, most: int, revision: int, seconds: float) -> Page:
+        first, end = wanted
+        operation = self._client._ops_to_requests((transactions.Get(first, end or None),))
+        operation[0].request_range.limit, operation[0].request_range.revision = most, revision
+        request = etcdrpc.TxnRequest(success=operation)
+        return believed(lambda: page_result(self._transacted(request, seconds), wanted, most, revision))
+
     def create(self, key: bytes, value: bytes, seconds: float) -> WriteOutcome:
         return self._write(key, 0, transactions.Put(key, value), seconds)
 
@@ -135,6 +142,9 @@ class Etcd3Transport(EtcdTransport):
             success=self._client._ops_to_requests(wanted),
             failure=self._client._ops_to_requests(otherwise),
         )
+        return self._transacted(request, seconds)
+
+    def _transacted(self, request: Any, seconds: float) -> Done:
         done = _done(self._call(self._client.kvstub.Txn, request, seconds, token=self.token))
         self.heard = Heard(done.cluster, done.revision)
         return done

@@ -13,7 +13,7 @@ from __future__ import annotations
 from time import monotonic
 
 from adapters.etcdv3 import messages
-from adapters.etcdv3.scrutiny import believed, deletion_result, read_result, write_result
+from adapters.etcdv3.scrutiny import believed, deletion_result, page_result, read_result, write_result
 from adapters.etcdv3.transport import (
     DEADLINE_EXCEEDED,
     ONE_KEY,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from adapters.etcdv3.settings import Endpoint
-    from adapters.etcdv3.transport import EtcdTls, Question, Range, Row
+    from adapters.etcdv3.transport import EtcdTls, Page, Question, Range, Row
     from adapters.wire.http2 import Exchange
     from adapters.wire.waiting import Work
 
@@ -91,6 +91,10 @@ class LeanEtcdTransport(EtcdTransport):
 
     def read(self, ranges: Sequence[Range], seconds: float) -> list[list[Row]]:
         return believed(lambda: read_result(self._transact(_reading(ranges), seconds), ranges))
+
+    def read_page(self, wanted: Range, most: int, revision: int, seconds: float) -> Page:
+        reading = messages.transaction((), (messages.get(*wanted, most, revision),))
+        return believed(lambda: page_result(self._transact(reading, seconds), wanted, most, revision))
 
     def create(self, key: bytes, value: bytes, seconds: float) -> WriteOutcome:
         return self._write(key, 0, messages.put(key, value), seconds)

@@ -30,7 +30,7 @@ from ports.errors import AlreadyExists, Expired, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, TypeVar
 
     from ports.clock import Clock, Deadline
@@ -72,8 +72,11 @@ class TextStore(Datastore):
         self._new_uid = new_uid
 
     @abstractmethod
-    def read(self, spans: Sequence[Span], deadline: Deadline) -> list[list[Row]]:
-        """Per span the rows (key, text, revision) in the order of their keys."""
+    def read(self, spans: Sequence[Span], deadline: Deadline) -> Sequence[Iterable[Row]]:
+        """Per span the rows (key, text, revision) in the order of their keys; of a span that is one key, a list.
+
+        What is no list is gone through once, before the rows of the spans after it.
+        """
 
     @abstractmethod
     def insert(self, key: Key[Any], row: tuple[str, str], deadline: Deadline) -> Revision:
@@ -142,13 +145,13 @@ class TextStore(Datastore):
         created = metadata.created or rfc3339(self._clock.now())
         return record.replace(metadata=metadata.replace(uid=metadata.uid or self._new_uid(), created=created))
 
-    def _read_as(self, need: Need[Any], found: list[list[Row]]) -> Any:
+    def _read_as(self, need: Need[Any], found: list[Iterable[Row]]) -> Any:
         if isinstance(need, Key):
-            return _one(need, found[0])
+            return _one(need, list(found[0]))
         assert isinstance(need, Listing)  # noqa: S101 - a need is a key or a listing
         return self._many(need, found[0] if len(found) == 1 else sorted([row for rows in found for row in rows]))
 
-    def _many(self, listing: Listing[Any], rows: list[Row]) -> tuple[Stored[Any], ...]:
+    def _many(self, listing: Listing[Any], rows: Iterable[Row]) -> tuple[Stored[Any], ...]:
         found: list[Stored[Any]] = []
         suffix = listing_suffix(listing)
         for address, text, revision in _given_up(rows):
@@ -173,8 +176,11 @@ def _spans(need: Need[Any]) -> list[Span]:
     return [Span(listing_prefix(need), is_prefix=True), *[Span(text) for text in listed_beside(need)]]
 
 
-def _given_up(rows: list[Row]) -> Iterator[Row]:
+def _given_up(rows: Iterable[Row]) -> Iterator[Row]:
     """One after the other, each forgotten: texts and what they say need not be in memory at once."""
+    if not isinstance(rows, list):
+        yield from rows
+        return
     rows.reverse()
     while rows:
         yield rows.pop()

@@ -12,8 +12,8 @@ import pytest
 
 from adapters.etcdv3.datastore import EtcdDatastore
 from adapters.etcdv3.messages import DELETE, PUT, RANGE, Done, read_token
-from adapters.etcdv3.scrutiny import believed, deletion_result, read_result, write_result
-from adapters.etcdv3.transport import INTERNAL, EtcdTransportError, WriteOutcome
+from adapters.etcdv3.scrutiny import believed, deletion_result, page_result, read_result, write_result
+from adapters.etcdv3.transport import INTERNAL, EtcdTransportError, Page, WriteOutcome
 from adapters.wire.protobuf import octets
 from domain.cni.errors import CniError
 from domain.ipam.block import HOST, Owner
@@ -314,6 +314,29 @@ def test_a_list_that_can_be_true_is_passed_on(rows, wanted):
 )
 def test_a_list_that_cannot_be_true_is_not(rows, options, told):
     assert refused(lambda: read(rows, **options)) == told
+
+
+def page(rows, *, most=2, at=0, more=False, succeeded=True):
+    return page_result(Done(succeeded, 9, (rows,), 0, (RANGE,), more), PREFIX, most, at)
+
+
+def test_a_page_says_of_which_instant_it_is():
+    assert page([K, L], more=True) == Page([K, L], True, 9)
+    assert page([K], at=8) == Page([K], False, 8)
+    assert page([]) == Page([], False, 9)
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "told"),
+    [
+        ([K, L], {"most": 1}, "not as many rows as were asked for"),
+        ([], {"more": True}, "not as many rows as were asked for"),
+        ([L, K], {}, "keys that are not in their order"),
+        ([K], {"succeeded": False}, "not one list for each range"),
+    ],
+)
+def test_a_page_that_cannot_be_true_is_not(rows, options, told):
+    assert refused(lambda: page(rows, **options)) == told
 
 
 @pytest.mark.parametrize(
