@@ -32,6 +32,9 @@ class NoSuchObject(Missing):
 class Cluster(ABC):
     """All verbs raise `NoSuchObject` when there is no such object, `Unavailable`, `Unauthorized` and `Refused`."""
 
+    def expect(self, namespace: str, pod: str) -> None:  # noqa: B027 - an adapter that gains nothing by it does nothing
+        """Both are going to be read within a moment: they may go along with whatever is asked before."""
+
     @abstractmethod
     def namespace(self, name: str, deadline: Deadline) -> Namespace: ...
 

@@ -234,6 +234,30 @@ class Datastore(ABC):
     left_out: tuple[BadText, ...] = ()
     """What listings of this process have left out so far because it does not parse."""
 
+    def expect(self, *needs: Need[Any]) -> None:
+        """These are going to be fetched within a moment: what else is fetched before may bring them along.
+
+        Their answers are then from that moment. Whatever is wrong with one shows when it is fetched.
+        """
+
+    def recall(self, notes: str) -> None:  # noqa: ARG002 - an adapter that gains nothing by it does nothing
+        """Go by the notes of an earlier call on this host, instead of by those before; "" for none.
+
+        Whatever they say, nothing is lost by it.
+        """
+        return
+
+    def notes(self) -> str:
+        """For a later call on this host: what this one, and those that it has notes of, know. "" if that is nothing."""
+        return ""
+
+    def remembered(self, need: Need[A]) -> A | None:  # noqa: ARG002 - as above
+        """What the notes say that the answer was. By now it may be another one.
+
+        So a record may only be written over its revision, and is read if that fails; and an affinity is a lead.
+        """
+        return None
+
     @overload
     def fetch(self, a: Need[A1], /, *, deadline: Deadline) -> tuple[A1]: ...
     @overload

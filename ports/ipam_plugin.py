@@ -31,6 +31,9 @@ class IpamPlugin(ABC):
     A plugin that cannot be found or started: `Refused` 999 with the CNI library's text.
     """
 
+    def expect(self, call: IpamCall, deadline: Deadline) -> None:  # noqa: B027 - as below
+        """The request's verb follows in a moment: what it reads first may go along with other questions."""
+
     @abstractmethod
     def add(self, call: IpamCall, deadline: Deadline) -> Result:
         """Run ADD. The result is in our internal form, whatever version the plugin answered in."""

@@ -82,6 +82,10 @@ def _read_records(
     """
     endpoints, profile = endpoints_like(identity), ProfileKey(call.netconf.name)
     own = endpoint_key(identity)
+    if identity.orchestrator == KUBERNETES:
+        from usecases.pods.read_pod import expect_pod
+
+        expect_pod(call, runtime, identity)
     if call.netconf.policy.type:
         cluster, listed, _ = runtime.datastore.fetch(CLUSTER, endpoints, own, deadline=call.deadline)
         require_ready(cluster)

@@ -18,7 +18,7 @@ from ports.datastore import HandleKey, IPPools
 from ports.errors import Conflict, PortError, Unavailable
 from usecases.calls.safeguards import host_lock, refuse_own_namespace
 from usecases.calls.this_node import node_name
-from usecases.ipam.allocation_terms import read_ahead
+from usecases.ipam.allocation_terms import needs_of, read_ahead, remembered_affinities
 from usecases.ipam.auto_assign import auto_assign
 from usecases.ipam.free_addresses import free_unfinished
 from usecases.ipam.work import Work, until_won
@@ -57,6 +57,26 @@ def assign_addresses(call: Call, runtime: Runtime, undo: Undo) -> Result:
 
             blame_left_out(runtime.datastore, error)
         raise
+
+
+def expect_assignment(call: Call, runtime: Runtime) -> None:
+    """What an assignment reads before it takes the host's lock may come along with earlier questions of the call."""
+    if call.args.ip is not None or not _recalls(runtime):
+        return
+    identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
+    request = _request(call, runtime, identity).replace(on_known_node=_goes_by_pods(call, identity))
+    if any(request.counts.values()):
+        known = remembered_affinities(Work.on(runtime, call.deadline), request) is not None
+        runtime.datastore.expect(*needs_of(request, may_lag=True, own=not known))
+
+
+def _recalls(runtime: Runtime) -> bool:
+    """Whether there is something to read before the lock; the first call of a host reads all there is now, under it."""
+    if runtime.datastore.lists_in_one_go:
+        return False
+    from usecases.calls.last_calls import recall
+
+    return recall(runtime)
 
 
 def _machine(call: Call, runtime: Runtime, identity: Identity) -> VirtualMachine | None:
@@ -163,15 +183,16 @@ class _Assignment:
         return request.replace(
             pools=_pools(self._call, self._work),
             namespace_labels=_namespace_labels(self._call, self._runtime, self._identity),
+            on_known_node=_is_on_known_node(self._call, self._runtime, self._identity),
             busy=tuple([address.host_cidr for address in self._runtime.node.addresses()]),
         )
 
     def _draw(self, request: AssignRequest, undo: Undo) -> tuple[Allocation, ...]:
         """One address of each IP version that is wanted."""
         call, runtime, work = self._call, self._runtime, self._work
-        began, found = runtime.clock.monotonic(), read_ahead(work, request)
+        began, found = runtime.clock.monotonic(), read_ahead(work, request) if _recalls(runtime) else None
         with host_lock(call, runtime):
-            if runtime.clock.monotonic() - began > FRESH:
+            if found is not None and runtime.clock.monotonic() - began > FRESH:
                 found = read_ahead(work, request)
             families = auto_assign(work, request, undo, found)
         for family in families:
@@ -239,6 +260,21 @@ def _pool(text: str, version: int, known: Mapping[str, Pool]) -> Cidr:
         where = f'"{text}" is IPv{cidr.version}: it belongs into ipv{cidr.version}_pools'
         raise IpamError(f'"{cidr.network.address}" isn\'t a IPv{version} address', details=where)
     return cidr.network
+
+
+def _goes_by_pods(call: Call, identity: Identity) -> bool:
+    return identity.orchestrator == KUBERNETES and call.netconf.policy.is_kubernetes
+
+
+def _is_on_known_node(call: Call, runtime: Runtime, identity: Identity) -> bool:
+    """Whether the cluster has a pod on this node, and so the node. Asked where a record less is a request less."""
+    if runtime.datastore.lists_in_one_go or not _goes_by_pods(call, identity):
+        return False
+    try:
+        pod = runtime.cluster.pod(identity.namespace, identity.pod, call.deadline)
+    except PortError:
+        return False
+    return pod.node == identity.node
 
 
 def _namespace_labels(call: Call, runtime: Runtime, identity: Identity) -> Mapping[str, str] | None:

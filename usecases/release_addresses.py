@@ -47,27 +47,56 @@ def release_held(call: Call, runtime: Runtime) -> None:
     identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
     if was_never_ours(identity, runtime.log):
         return
-    handle = f"{call.netconf.name}.{identity.container_id}"
-    kubernetes = identity.orchestrator == KUBERNETES
-    legacy = f"{identity.namespace}.{identity.pod}" if kubernetes else identity.container_id
     work = Work.on(runtime, call.deadline)
     with host_lock(call, runtime):
-        cooldown, held, seen = _read(work, handle, identity.node)
-        if identity.is_named_as_launcher and _leave_machine(call, runtime, identity, cooldown) and held is None:
-            return
-        if held is None and kubernetes and call.netconf.ipam.keep_addresses is not None:
-            from usecases.pods.leave_kept import leave_kept  # few networks keep addresses
+        if identity.is_named_as_launcher or not _release_remembered(work, _handle_of(call)):
+            _release(call, runtime, identity, work)
 
-            if leave_kept(call, runtime, work, identity):
-                return
-        if held is None:
-            (held,) = fetch_sound(work.datastore, work.log, HandleKey(legacy), deadline=work.deadline)
-        if held is not None and not isinstance(held, Damaged):
-            free_held(work, held, cooldown, seen)
-        elif free_without_handle(work, Owner(HOST, identity.node), handle, cooldown, identity.container_id):
-            runtime.log.warning("Freed addresses whose handle record was gone", handle=handle)
-        else:
-            runtime.log.warning("Asked to release a container that holds no address", handle=handle)
+
+def _release_remembered(work: Work, handle: str) -> bool:
+    """By the notes of this host's earlier calls; False if these were not true any more."""
+    held = work.datastore.remembered(HandleKey(handle))
+    if held is None:
+        return False
+    (config,) = fetch_sound(work.datastore, work.log, AllocationConfigKey(), deadline=work.deadline)
+    return free_held(work, held, cooldown_of(config))
+
+
+def _release(call: Call, runtime: Runtime, identity: Identity, work: Work) -> None:
+    handle, kubernetes = _handle_of(call), identity.orchestrator == KUBERNETES
+    legacy = f"{identity.namespace}.{identity.pod}" if kubernetes else identity.container_id
+    cooldown, held, seen = _read(work, handle, identity.node)
+    if identity.is_named_as_launcher and _leave_machine(call, runtime, identity, cooldown) and held is None:
+        return
+    if held is None and kubernetes and call.netconf.ipam.keep_addresses is not None:
+        from usecases.pods.leave_kept import leave_kept  # few networks keep addresses
+
+        if leave_kept(call, runtime, work, identity):
+            return
+    if held is None:
+        (held,) = fetch_sound(work.datastore, work.log, HandleKey(legacy), deadline=work.deadline)
+    if held is not None and not isinstance(held, Damaged):
+        free_held(work, held, cooldown, seen)
+    elif free_without_handle(work, Owner(HOST, identity.node), handle, cooldown, identity.container_id):
+        runtime.log.warning("Freed addresses whose handle record was gone", handle=handle)
+    else:
+        runtime.log.warning("Asked to release a container that holds no address", handle=handle)
+
+
+def expect_release(call: Call, runtime: Runtime) -> None:
+    """What a release reads first may come along with earlier questions of the call."""
+    if runtime.datastore.lists_in_one_go:
+        return
+    from usecases.calls.last_calls import recall
+
+    recall(runtime)
+    handle = HandleKey(_handle_of(call))
+    known = runtime.datastore.remembered(handle) is not None
+    runtime.datastore.expect(AllocationConfigKey(), *[] if known else [handle])
+
+
+def _handle_of(call: Call) -> str:
+    return f"{call.netconf.name}.{call.request.container_id}"
 
 
 def _leave_machine(call: Call, runtime: Runtime, identity: Identity, cooldown: int) -> bool:

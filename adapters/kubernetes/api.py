@@ -5,9 +5,10 @@ repeated only because every write of ours is guarded: if an earlier try has happ
 later one. That refusal then proves nothing about others, so the caller is told that the outcome is unknown.
 
 A pod and its namespace are each needed by several steps of one call, so what was read moments ago is remembered until
-we write it.
+we write it. What a later step is going to ask goes out with an earlier question (`expect`): one round trip for both.
 
-Invariant: nothing is waited for past the deadline; every error names the server; a definite answer to a write is
+Invariant: an answer that came along is used once, and soon, or not at all; none that went wrong is ever used.
+Nothing is waited for past the deadline; every error names the server; a definite answer to a write is
 either about its only try or says that it was carried out.
 """
 
@@ -22,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapters.kubernetes.transport.seam import ApiTransport, HttpRequest
+    from adapters.kubernetes.transport.seam import ApiTransport, HttpAnswer, HttpRequest
     from ports.clock import Clock, Deadline
 
 PAUSES: Sequence[float] = (
@@ -36,6 +37,7 @@ PAUSES: Sequence[float] = (
 FEW_PAUSES = PAUSES[:2]  # where nobody has ever answered: there can be nothing to undo, which is what is asked next
 READ_TRY = 15.0  # seconds until a read is sent once more: the way to one of several servers may lead nowhere
 FRESH = 2.0  # seconds for which what was read is the answer to the same question
+AHEAD = 1.0  # seconds for which what came along with an earlier question is the answer to its own
 _OF_WRITES = (CONFLICT, INVALID)
 _POD, _NAMESPACE = 7, 5  # parts of their paths, counting the empty one before the first slash
 
@@ -56,21 +58,42 @@ class Api:
         self._pauses, self._reached = PAUSES, False
         self._hasty = hasty
         self._seen: dict[HttpRequest, tuple[float, Reply]] = {}
+        self._expected: list[HttpRequest] = []
+        self._ahead: dict[HttpRequest, tuple[float, Reply]] = {}
+
+    def expect(self, requests: Sequence[HttpRequest]) -> None:
+        """Reads that are going to be asked for within a moment: they go out with the next one that is."""
+        self._expected += requests
 
     def read(self, requests: Sequence[HttpRequest], deadline: Deadline) -> list[Reply]:
         """A reply to each, in order; equal requests are sent once, those that need sending all at once.
 
         `Unavailable`, `Expired` or `Unauthorized` if any has none.
         """
+        replies = self._known(requests)
+        along = [one for one in dict.fromkeys(self._expected) if one not in requests and one not in self._seen]
+        if len(replies) < len(set(requests)):
+            self._expected.clear()
+            tries = _Tries(self._clock, deadline, self._pauses, READ_TRY)
+            self._settle(list(dict.fromkeys(requests)), replies, tries, along)
+        for request, reply in replies.items():
+            self._remember(request, reply)
+        return [replies[request] for request in requests]
+
+    def _known(self, requests: Sequence[HttpRequest]) -> dict[HttpRequest, Reply]:
+        """Replies that need no sending."""
         now = self._clock.monotonic()
         self._seen = {request: seen for request, seen in self._seen.items() if now < seen[0]}
         replies = {request: self._seen[request][1] for request in requests if request in self._seen}
-        self._settle(list(dict.fromkeys(requests)), replies, _Tries(self._clock, deadline, self._pauses, READ_TRY))
-        until = self._clock.monotonic() + FRESH
-        for request, reply in replies.items():
-            if reply.ok and request not in self._seen and _worth_remembering(request):
-                self._seen[request] = (until, reply)
-        return [replies[request] for request in requests]
+        for request in requests:
+            until, reply = self._ahead.pop(request, (now, None))
+            if reply is not None and now < until:
+                replies[request] = reply
+        return replies
+
+    def _remember(self, request: HttpRequest, reply: Reply) -> None:
+        if reply.ok and request not in self._seen and _worth_remembering(request):
+            self._seen[request] = (self._clock.monotonic() + FRESH, reply)
 
     def write(self, request: HttpRequest, deadline: Deadline) -> Reply:
         """What became of it; `Unavailable` when that is not known."""
@@ -90,14 +113,22 @@ class Api:
     def forget(self, path: str) -> None:
         """What was read there is asked for anew."""
         self._seen = {one: seen for one, seen in self._seen.items() if one.path != path}
+        self._ahead = {one: ahead for one, ahead in self._ahead.items() if one.path != path}
 
-    def _settle(self, requests: list[HttpRequest], replies: dict[HttpRequest, Reply], tries: _Tries) -> None:
-        """Ask until `replies` has one to every request."""
+    def _settle(
+        self,
+        requests: list[HttpRequest],
+        replies: dict[HttpRequest, Reply],
+        tries: _Tries,
+        along: Sequence[HttpRequest] = (),
+    ) -> None:
+        """Ask until `replies` has one to every request. What is to go `along` does so at the first try only."""
         while True:
             left = [request for request in requests if request not in replies]
             if not left:
                 return
-            fault = self._ask(left, replies, tries)
+            fault = self._ask(left, replies, tries, along)
+            along = ()
             if fault is None:
                 continue
             if fault.refused:
@@ -105,22 +136,31 @@ class Api:
             else:
                 self._wait(fault, tries)
 
-    def _ask(self, requests: list[HttpRequest], replies: dict[HttpRequest, Reply], tries: _Tries) -> NoReply | None:
+    def _ask(
+        self,
+        requests: list[HttpRequest],
+        replies: dict[HttpRequest, Reply],
+        tries: _Tries,
+        along: Sequence[HttpRequest],
+    ) -> NoReply | None:
         """Send them once; the fault that decides about going on, if there was any."""
         try:
-            answers = self._transport.send(requests, tries.seconds(self.where))
+            answers = self._transport.send([*requests, *along], tries.seconds(self.where))
         except ApiTransportError as error:
-            return NoReply(str(error), error.harmless, final=error.final, cause=error)
+            return NoReply(str(error), error.harmless, final=error.final and not along, cause=error)
         self._pauses, self._reached = PAUSES, True
         faults: list[NoReply] = []
         for request, answer in zip(requests, answers):
-            outcome = read_answer(answer)
-            if isinstance(outcome, Reply) and (wrong := _nonsense(request, outcome)):
-                outcome = NoReply(f"the server answers with {wrong}", final=True)
+            outcome = _outcome(request, answer)
             if isinstance(outcome, Reply):
                 replies[request] = outcome
             else:
                 faults.append(outcome)
+        until = self._clock.monotonic() + AHEAD
+        for request, answer in zip(along, answers[len(requests) :]):
+            outcome = _outcome(request, answer)
+            if isinstance(outcome, Reply):  # else it is asked for when its time comes, and then the fault counts
+                self._ahead[request] = (until, outcome)
         return max(faults, key=lambda fault: (fault.final, fault.refused, fault.after), default=None)
 
     def _renew(self, fault: NoReply, tries: _Tries) -> None:
@@ -190,6 +230,13 @@ class _Tries:
         if pause is None or pause >= self._deadline.left(self._clock.monotonic()):
             return None
         return pause
+
+
+def _outcome(request: HttpRequest, answer: HttpAnswer) -> Reply | NoReply:
+    outcome = read_answer(answer)
+    if isinstance(outcome, Reply) and (wrong := _nonsense(request, outcome)):
+        return NoReply(f"the server answers with {wrong}", final=True)
+    return outcome
 
 
 def _nonsense(request: HttpRequest, reply: Reply) -> str:

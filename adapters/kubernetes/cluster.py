@@ -26,6 +26,9 @@ class KubernetesCluster(Cluster):
     def __init__(self, api: Api) -> None:
         self._api = api
 
+    def expect(self, namespace: str, pod: str) -> None:
+        self._api.expect([one(namespace_path(namespace)), one(pod_path(namespace, pod))])
+
     def namespace(self, name: str, deadline: Deadline) -> Namespace:
         return decode_namespace(self._read(namespace_path(name), ("namespaces", "", name), deadline))
 

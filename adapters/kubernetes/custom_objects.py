@@ -15,10 +15,8 @@ need, and holds as long as the process.
 from __future__ import annotations
 
 from adapters.kubernetes.answers import CONFLICT, NOT_FOUND, refusal
-from adapters.kubernetes.api import Forbidden
 from adapters.kubernetes.objects import Family, all_of, one, read_objects
 from adapters.kubernetes.transport.seam import HttpRequest
-from adapters.records.custom_names import V1, V3
 from adapters.records.custom_resources import (
     UNLABELLED,
     ObjectKey,
@@ -57,38 +55,13 @@ if TYPE_CHECKING:
 
     from adapters.kubernetes.answers import Reply
     from adapters.kubernetes.api import Api
+    from adapters.kubernetes.groups import Groups
+    from adapters.kubernetes.notes import Notes
     from adapters.kubernetes.objects import Found, Object
     from domain.ipam.block import Owner
     from domain.json_text import Json
     from ports.clock import Clock, Deadline
     from ports.datastore import Need, Revision, Stored
-
-DISCOVERY = HttpRequest("GET", "/apis")
-
-
-class Groups:
-    """`setting` is CALICO_API_GROUP: the text `projectcalico.org/v3` in any case, another (the old group), or ""."""
-
-    def __init__(self, api: Api, setting: str) -> None:
-        self._api = api
-        self._chosen = (V3 if setting.lower() == V3 else V1) if setting else ""
-
-    def choose(self, deadline: Deadline) -> str:
-        """`V1` or `V3`. A server that does not let us ask has the old group, as the original assumes."""
-        if not self._chosen:
-            try:
-                self._chosen = group_served(self._api.read([DISCOVERY], deadline)[0])
-            except Forbidden:
-                self._chosen = V1
-        return self._chosen
-
-
-def group_served(reply: Reply) -> str:
-    """The new group only where the old one is not: with both, the new one is a view of the old one's objects."""
-    groups = reply.object.get("groups")
-    names = {group.get("name") for group in groups if isinstance(group, dict)} if isinstance(groups, list) else set()
-    return V3 if V3.partition("/")[0] in names and V1.partition("/")[0] not in names else V1
-
 
 _TRIES = 5
 _MARKED = frozenset((BlockKey, AffinityKey, HandleKey))  # the kinds that the original marks before it deletes them
@@ -102,6 +75,24 @@ class CustomObjects(Family):
         self._groups = groups
         self._clock = clock
         self.left_out: tuple[BadText, ...] = ()
+        self.notes: Notes | None = None  # nobody but plugins leaves any
+
+    def recall(self, text: str) -> None:
+        from adapters.kubernetes.notes import Notes
+
+        if self.notes is None:
+            self.notes = Notes(self._api.where, text)
+        self.notes.go_by(text)
+
+    def noted(self) -> str:
+        """What a later call may start from."""
+        return self.notes.text(self._groups.known) if self.notes is not None and self._groups.known else ""
+
+    def remembered(self, need: Need[Any]) -> Any:
+        notes = self.notes
+        if notes is None or notes.group != (self._groups.known or notes.group):
+            return None
+        return notes.find(need, self._clock.now())
 
     def requests(self, need: Need[Any], deadline: Deadline) -> tuple[HttpRequest, ...]:
         group = self._groups.choose(deadline)
@@ -115,7 +106,10 @@ class CustomObjects(Family):
         if isinstance(need, Key):
             return self._one(need, None if isinstance(objects, list) else objects, deadline)
         listed = [self._listed(value, deadline) for value in objects or () if isinstance(value, dict)]
-        return tuple([stored for stored in listed if stored is not None and _belongs(need, stored.key)])
+        chosen = tuple([stored for stored in listed if stored is not None and _belongs(need, stored.key)])
+        if self.notes is not None and isinstance(need, Affinities):
+            self.notes.listed(need, chosen, self._clock.now())
+        return chosen
 
     def create(self, key: Key[Any], record: Any, deadline: Deadline) -> Stored[Any]:
         """Over an object that is only waiting for its end, that end comes first."""
@@ -134,7 +128,8 @@ class CustomObjects(Family):
 
     def update(self, key: Key[Any], record: Any, replaces: Revision, deadline: Deadline) -> Stored[Any]:
         group = self._groups.choose(deadline)
-        body = encode_object(key, record, group, _version(key, replaces)).encode()
+        body = encode_object(key, record, group, _version(key, replaces), self._noted_uid(key, replaces)).encode()
+        self._forget(key)
         reply = self._api.write(HttpRequest("PUT", object_path(key, group), body=body), deadline)
         if not reply.ok:
             raise refusal(reply, key)
@@ -142,14 +137,31 @@ class CustomObjects(Family):
 
     def delete(self, key: Key[Any], replaces: Revision | None, deadline: Deadline) -> None:
         conditions: dict[str, Json] = {} if replaces is None else {"resourceVersion": _version(key, replaces)}
+        if replaces is not None and (uid := self._noted_uid(key, replaces)):
+            conditions["uid"] = uid
+        self._forget(key)
         reply = self._api.write(self._deletion(key, conditions, deadline), deadline)
         if not reply.ok:
             raise refusal(reply, key)
 
+    def _noted_uid(self, key: Key[Any], revision: Revision) -> str:
+        """A version alone does not tell an object of this cluster from one of another, which a note may be about."""
+        return "" if self.notes is None else self.notes.uid(key, revision)
+
+    def _forget(self, key: Key[Any]) -> None:
+        """Whatever comes of a write, the record is not what it was."""
+        if self.notes is not None:
+            self.notes.gone(key)
+
+    def _saw(self, stored: Stored[Any], value: Object) -> Stored[Any]:
+        if self.notes is not None:
+            self.notes.saw(stored, value, self._groups.known)
+        return stored
+
     def _written(self, key: Key[Any], reply: Reply, group: str) -> Stored[Any]:
         """What the server says to have written now. If that is something else, nobody knows what has happened."""
         try:
-            return decode_object(reply.object, group, key)
+            return self._saw(decode_object(reply.object, group, key), reply.object)
         except BadRecord as error:
             why = f"the server answers a write with something else: {error.fault}"
             raise Unavailable(f"{self._api.where}: {why}") from error
@@ -196,7 +208,7 @@ class CustomObjects(Family):
             if value is None:
                 return None
             if not (type(key) in _MARKED and is_deleted(value)):
-                return decode_object(value, group, key)
+                return self._saw(decode_object(value, group, key), value)
             if self._finished(key, value, deadline):
                 return None
             (found,) = read_objects(self._api, [one(object_path(key, group))], deadline)

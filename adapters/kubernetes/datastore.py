@@ -9,8 +9,9 @@ Invariant: a record is read and written by one family only.
 
 from __future__ import annotations
 
-from adapters.kubernetes.custom_objects import CustomObjects, Groups
+from adapters.kubernetes.custom_objects import CustomObjects
 from adapters.kubernetes.derived import DerivedProfiles, KubernetesNodes
+from adapters.kubernetes.groups import Groups
 from adapters.kubernetes.objects import read_objects
 from adapters.kubernetes.pod_endpoints import PodEndpoints
 from ports.datastore import (
@@ -22,7 +23,7 @@ from ports.datastore import (
     WorkloadEndpointKey,
     WorkloadEndpoints,
 )
-from ports.errors import Expired
+from ports.errors import Expired, PortError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class KubernetesDatastore(Datastore):
             from adapters.kubernetes.no_ipam import IPAM_RECORDS, NoIpam
 
             self._families.update(dict.fromkeys(IPAM_RECORDS, NoIpam()))
+        self._expected: tuple[Need[Any], ...] = ()
 
     @property
     def left_out(self) -> tuple[BadText, ...]:  # type: ignore[override]  # one family has them
@@ -81,15 +83,36 @@ class KubernetesDatastore(Datastore):
         """Safe to repeat."""
         self._api.close()
 
+    def recall(self, notes: str) -> None:
+        self._custom.recall(notes)
+
+    def notes(self) -> str:
+        return self._custom.noted()
+
+    def remembered(self, need: Need[Any]) -> Any:
+        return self._custom.remembered(need) if self._family(need) is self._custom else None
+
+    def expect(self, *needs: Need[Any]) -> None:
+        self._expected += needs
+
     def fetch(self, *needs: Need[Any], deadline: Deadline) -> tuple[Any, ...]:
         self._expire(deadline)
         asked = [self._family(need).requests(need, deadline) for need in needs]
+        self._announce(deadline)
         found = read_objects(self._api, [request for requests in asked for request in requests], deadline)
         answers = []
         for need, requests in zip(needs, asked):
             mine, found = found[: len(requests)], found[len(requests) :]
             answers.append(self._family(need).answer(need, mine, deadline))
         return tuple(answers)
+
+    def _announce(self, deadline: Deadline) -> None:
+        expected, self._expected = self._expected, ()
+        for need in expected:
+            try:
+                self._api.expect(self._family(need).requests(need, deadline))
+            except PortError:  # what no object can have for a name: whoever asks for it is told
+                continue
 
     def unreadable(self, deadline: Deadline, listing: Listing[Any] | None = None) -> tuple[BadText, ...]:
         self._expire(deadline)

@@ -3,8 +3,12 @@
 The kernel frees it when the holder dies, so nothing is ever left behind and the file stays. Waiting polls: a blocking
 `flock` could only be given a limit by a timer signal, and signals belong to the entrypoint.
 
+Notes stand in the file itself, which nobody else reads: so a host has one file, which the kernel keeps in memory, and
+which is gone after a restart. They are used only where nobody but this user can have written them.
+
 Invariant: the block runs, locked if at all possible, unless `strict` forbids it to run beside what is no lock file; a
-file made here has the mode written here whatever the umask is, and nothing that was there before is changed.
+file made here has the mode written here whatever the umask is, and of what was there before only notes are changed.
+Notes that were cut short are none.
 """
 
 from __future__ import annotations
@@ -30,6 +34,9 @@ _FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _NEW = _FLAGS | os.O_CREAT | os.O_EXCL
 _EXISTING = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 _FILE_MODE = 0o600
+_OTHERS = 0o077
+_MOST = 1 << 18  # octets of notes
+_END = "end of notes\n"
 _FIRST_SLEEP = 0.0005
 _LONGEST_SLEEP = 0.01
 
@@ -57,6 +64,42 @@ class LockFile(Lock):
         ):
             self._kept.add(path)
         return path in self._kept
+
+    def notes(self) -> str | None:
+        try:
+            fd = os.open(self.path, _FLAGS & ~os.O_RDWR | os.O_RDONLY)
+        except FileNotFoundError:
+            return ""
+        except (OSError, ValueError):
+            return None
+        try:
+            if not _is_for_notes(fd):
+                return None
+            text = os.read(fd, _MOST + 1).decode()
+        except (OSError, ValueError):
+            return ""
+        finally:
+            os.close(fd)
+        return text[: -len(_END)] if text.endswith(_END) and "\0" not in text else ""
+
+    def leave(self, notes: str) -> None:
+        octets = f"{notes}{_END}".encode("utf-8", "replace")
+        try:
+            fd = os.open(self.path, _FLAGS)
+            try:
+                if _is_for_notes(fd) and len(octets) <= _MOST:
+                    os.ftruncate(fd, 0)
+                    os.write(fd, octets)
+            finally:
+                os.close(fd)
+        except (OSError, ValueError) as error:
+            self.log.debug("Cannot leave notes in the lock", path=self.path, error=reason(error))
+
+
+def _is_for_notes(fd: int) -> bool:
+    """Whether it is a file that nobody but this user can read or write."""
+    found = os.fstat(fd)
+    return S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & _OTHERS
 
 
 class _HeldFile:

@@ -24,7 +24,8 @@ class MemoryLock(Lock):
 
     `held_now` tells whether a block runs under it, `given` what each `held` so far gave. `kept` are the paths that
     `keep` has locked; those in `kept_elsewhere` another process has. `unfit` says what is in the lock's place
-    that can be none.
+    that can be none. `left` are the notes; None, until a test says
+    otherwise, for a lock that cannot have any.
     """
 
     def __init__(self, clock: Clock, log: Log) -> None:
@@ -36,6 +37,7 @@ class MemoryLock(Lock):
         self.kept: list[str] = []
         self.kept_elsewhere: set[str] = set()
         self.unfit = ""
+        self.left: str | None = None
 
     def hold_elsewhere(self, seconds: float = FOR_EVER) -> None:
         self._free_at = self._clock.monotonic() + seconds
@@ -53,6 +55,12 @@ class MemoryLock(Lock):
             return False
         self.kept.append(path)
         return True
+
+    def notes(self) -> str | None:
+        return self.left
+
+    def leave(self, notes: str) -> None:
+        self.left = notes if self.left is not None else None
 
     def _take(self, deadline: Deadline, *, strict: bool) -> bool:
         if self.unfit:

@@ -33,7 +33,8 @@ class AssignRequest(Value):
 
     `host_reserved` is what the host keeps for itself in each block that it claims, by IP version. On a Windows node
     (`on_windows`) nothing may be borrowed, so the settings must say so. With `optional_families` a version that no
-    pool serves by itself is left out, as long as another one is served.
+    pool serves by itself is left out, as long as another one is served. `on_known_node`: the node is known to have a
+    record.
     """
 
     owner: Owner
@@ -49,6 +50,7 @@ class AssignRequest(Value):
     host_reserved: Mapping[int, HostReservedAttr] = NOTHING_RESERVED
     on_windows: bool = False
     optional_families: bool = False
+    on_known_node: bool = False
 
     @property
     def attribute(self) -> Attribute:

@@ -32,6 +32,16 @@ class OwnIpamPlugin(IpamPlugin):
         self._runtime = runtime
         self._undo = Undo(runtime.clock, runtime.log)
 
+    def expect(self, call: IpamCall, deadline: Deadline) -> None:
+        if call.request.command == "ADD":
+            from usecases.assign_addresses import expect_assignment
+
+            expect_assignment(_call(call, deadline), self._runtime)
+        elif call.request.command == "DEL":
+            from usecases.release_addresses import expect_release
+
+            expect_release(_call(call, deadline), self._runtime)
+
     def add(self, call: IpamCall, deadline: Deadline) -> Result:
         from usecases.assign_addresses import assign_addresses
 

@@ -44,3 +44,15 @@ class LockContract:
     def test_a_free_lock_is_taken_even_when_the_deadline_has_passed(self, clock: Clock, lock: Lock) -> None:
         with lock.held(clock.deadline(0)) as really:
             assert really
+
+
+class NotedLockContract(LockContract):
+    """Of one that can have notes, and has none yet."""
+
+    def test_whoever_comes_next_finds_the_notes_of_the_last_holder(self, clock: Clock, lock: Lock, rival: Lock) -> None:
+        assert lock.notes() == ""
+        for each, other, text in ((lock, rival, "long notes\nof the first\n"), (rival, lock, "süße\n")):
+            with each.held(clock.deadline(PATIENCE)):
+                each.leave(text)
+                assert other.notes() == text
+        assert lock.notes() == rival.notes() == "süße\n"

@@ -32,7 +32,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "addresses are not freed before the handle is counted down": (
         "usecases/ipam/free_addresses.py",
-        "            free_in_block(work, cidr, Chosen(lambda block: block.held_by(handle), cooldown, counted, seen))\n",
+        "            free_in_block(work, cidr, chosen, work.datastore.remembered(BlockKey(cidr)))\n",
         "            pass\n",
         0,
     ),

@@ -1,6 +1,6 @@
 """One node of a cluster whose API server is a fake: pods networked by the very use cases, and what each call asks.
 
-Invariant: each call has a connection of its own, so nothing is remembered from one to the next.
+Invariant: each call has a connection of its own, so from one to the next only notes in the host's lock are kept.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from adapters.kubernetes.cluster import KubernetesCluster
 from contracts.kubernetes_pods import PODS, pod_object
 from domain.cni.netconf import IpamSettings, PolicySettings
 from domain.cni.request import CniArgs
+from domain.ipam.address import Cidr
+from domain.ipam.block import Attribute
+from ports.datastore import BlockKey
 from services.fake_apiserver import GROUPS, FakeApiserver, Recorded
 from usecases.add_workload import add_workload
 from usecases.check_workload import check_workload
@@ -34,9 +37,10 @@ class KubernetesNode(OneNode):
         self.server = FakeApiserver(group)
         self.recorded = Recorded(self.server.transport())
         self.group = group
-        self.fields = FIELDS
+        self.fields = dict(FIELDS)
         self._datastore: Kept | None = None
         super().__init__(pools=("10.244.0.0/16",))
+        self.lock.left = ""
         self.root = f"/apis/{GROUPS[group]}"
         config = {"strictAffinity": False, "autoAllocateBlocks": True, "kubeVirtVMAddressPersistence": "Enabled"}
         plural, kind = ("ipamconfigs", "IPAMConfig") if group == "v1" else ("ipamconfigurations", "IPAMConfiguration")
@@ -66,21 +70,34 @@ class KubernetesNode(OneNode):
     def cluster(self, given: object) -> None:
         self._cluster = given
 
-    def cost(self, verb: str, number: int) -> list[str]:
+    def cost(self, verb: str, number: int, **more: object) -> list[str]:
         """What a call about one of the pods asks of the server."""
         self.recorded.requests.clear()
-        self.pod_call(verb, number)
+        self.recorded.rounds.clear()
+        self.pod_call(verb, number, **more)
         return self.recorded.log
+
+    def rounds(self, verb: str, number: int) -> list[int]:
+        """How many requests each of its round trips had."""
+        self.cost(verb, number)
+        return list(self.recorded.rounds)
+
+    def fill_all_but(self, cidr: str, *, left: int) -> None:
+        """Somebody takes the addresses of a block."""
+        key = BlockKey(Cidr.parse(cidr))
+        free = self.get(key).free(())
+        taken = self.get(key).take(free[: len(free) - left], Attribute("x", {"node": "elsewhere"}))
+        self.put(key, taken.replace(sequence=taken.sequence + 1))
 
     def forget(self) -> None:
         """What follows is another process."""
         self._datastore = None
 
-    def pod_call(self, verb: str, number: int) -> None:
+    def pod_call(self, verb: str, number: int, **more: object) -> None:
         """A call about one of the pods, undone on failure."""
         self.forget()
         args = CniArgs(pod_name=f"web-{number}", pod_namespace="gold")
-        call = self.call(verb, f"c{number}", args=args, **self.fields)
+        call = self.call(verb, f"c{number}", args=args, **{**self.fields, **more})
         call = call.replace(request=call.request.replace(args=f"K8S_POD_NAMESPACE=gold;K8S_POD_NAME=web-{number}"))
         if verb == "ADD":
             self.undoing(lambda undo: add_workload(call, self.runtime(), undo))

@@ -17,14 +17,15 @@ import threading
 from _thread import allocate_lock
 from typing import TYPE_CHECKING, Any
 
-from ports.datastore import Datastore
+from domain.ipam.block import CONFIRMED, Affinity
+from ports.datastore import Affinities, AffinityKey, Datastore, Stored
 from ports.errors import Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ports.clock import Deadline
-    from ports.datastore import Key, Need, Revision, Stored
+    from ports.datastore import Key, Need, Revision
 
 PROCEED, LOSE_REPLY, DIE_BEFORE, DIE_AFTER = range(4)
 FATE_WORDS = ("ok", "reply lost", "dies before", "dies after")
@@ -66,6 +67,7 @@ class Schedule:
         self._processes: list[Process] = []
         self._living = 0
         self.steps = 0
+        self.versions: dict[Key[Any], list[Stored[Any]]] = {}  # each record as it was written, time after time
         self.trace: list[str] = []
 
     def run(self, processes: list[Process]) -> None:
@@ -154,11 +156,27 @@ class _Observed(Datastore):
     def unreadable(self, deadline: Deadline, listing: Any = None) -> tuple[Any, ...]:
         return self._do("unreadable", lambda: self._store.unreadable(deadline, listing))
 
+    def remembered(self, need: Need[Any]) -> Any:
+        """Where notes are left: how the record was at any time, whichever; that changes from step to step."""
+        if self.lists_in_one_go:
+            return None
+        if isinstance(need, Affinities):
+            keys = [key for key in self._schedule.versions if isinstance(key, AffinityKey) and key.owner == need.owner]
+            return tuple(
+                [Stored(key, Affinity(CONFIRMED), "") for key in keys if need.version in (None, key.cidr.version)]
+            )
+        versions = self._schedule.versions.get(need, [])
+        return versions[self._schedule.steps % len(versions)] if versions and self._schedule.steps % 3 else None
+
+    def _kept(self, stored: Stored[Any]) -> Stored[Any]:
+        self._schedule.versions.setdefault(stored.key, []).append(stored)
+        return stored
+
     def create(self, key: Key[Any], record: Any, deadline: Deadline) -> Stored[Any]:
-        return self._do(f"create {key}", lambda: self._store.create(key, record, deadline))
+        return self._do(f"create {key}", lambda: self._kept(self._store.create(key, record, deadline)))
 
     def update(self, key: Key[Any], record: Any, replaces: Revision, deadline: Deadline) -> Stored[Any]:
-        return self._do(f"update {key}", lambda: self._store.update(key, record, replaces, deadline))
+        return self._do(f"update {key}", lambda: self._kept(self._store.update(key, record, replaces, deadline)))
 
     def delete(self, key: Key[Any], replaces: Revision | None, deadline: Deadline) -> None:
         self._do(f"delete {key}", lambda: self._store.delete(key, replaces, deadline))

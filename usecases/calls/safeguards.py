@@ -105,7 +105,12 @@ def lock_container(call: PluginCall, runtime: Ports) -> None:
 
 
 def host_lock(call: Call, runtime: Runtime) -> AbstractContextManager[bool]:
-    """The host's lock for a `with` block."""
+    """The host's lock for a `with` block; with what the last call has left in it, where that saves something."""
     now = runtime.clock.monotonic()
     deadline = call.deadline.sooner(now, call.deadline.left(now) / LOCK_SHARE)
-    return runtime.lock.held(deadline, strict=call.request.command == "ADD")
+    lock = runtime.lock.held(deadline, strict=call.request.command == "ADD")
+    if runtime.datastore.lists_in_one_go:
+        return lock
+    from usecases.calls.last_calls import NotedLock
+
+    return NotedLock(lock, runtime)

@@ -22,7 +22,7 @@ from domain.ipam.pools import pool_of
 from domain.ipam.request import Allocation, Assigned, AssignRequest, StoppedAtBlockLimit
 from domain.value import Value
 from ports.datastore import Blocks, HandleKey
-from ports.errors import Conflict, Missing, PortError, Unavailable
+from ports.errors import Conflict, Damaged, Missing, PortError, Unavailable
 from usecases.ipam.allocation_terms import read_surroundings, terms_for, versions_of
 from usecases.ipam.block_supply import BlockSupply, give_up_deselected
 from usecases.ipam.count_handle import increment, take_back
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from domain.ipam.address import Cidr
     from domain.ipam.block import Block
     from ports.clock import Deadline
-    from ports.datastore import Stored
+    from ports.datastore import Key, Stored
     from usecases.calls.safeguards import Undo
     from usecases.ipam.allocation_terms import Surroundings, Terms
     from usecases.ipam.work import Work
@@ -239,7 +239,7 @@ def take_addresses(work: Work, stored: Stored[Block], want: Want) -> tuple[Alloc
             found = rewrite(work, found, block.take(ordinals, want.request.attribute))
         except (Unavailable, Conflict, Missing) as error:
             failure = error
-            found = work.datastore.get(stored.key, work.deadline)
+            found = _read_again(work, stored.key, failure)
         ours = (_ours(found.record, want) if found else frozenset()) - before
         if len(ours) < len(ordinals):
             take_back(work, handle, block.cidr, len(ordinals) - len(ours), found)
@@ -248,6 +248,17 @@ def take_addresses(work: Work, stored: Stored[Block], want: Want) -> tuple[Alloc
         raise failure if isinstance(failure, Unavailable) else LostRace
 
     return until_won(stored.key, take)
+
+
+def _read_again(work: Work, key: Key[Block], failure: PortError) -> Stored[Block] | None:
+    """The block after a write that failed. One that is damaged by now has no address to give."""
+    try:
+        return work.datastore.get(key, work.deadline)
+    except Damaged as error:
+        if isinstance(failure, Unavailable):  # it may have happened, who knows
+            raise
+        work.log.error("Leaving out a block that cannot be read", block=key, error=error)
+        return None
 
 
 def _usable(work: Work, block: Block, want: Want) -> tuple[int, ...]:

@@ -81,9 +81,12 @@ class BlockSupply:
         own = [affinity for affinity in affinities if pool_of(self._terms.choice.usable, cidr_of(affinity))]
         self.owned = len(own)
         known = {cidr_of(affinity) for affinity in seen}
-        self._own = [
-            affinity for affinity in own if cidr_of(affinity) not in known and self._can_serve(cidr_of(affinity))
-        ]
+        new = [affinity for affinity in own if cidr_of(affinity) not in known and self._can_serve(cidr_of(affinity))]
+        self._own = sorted(new, key=lambda affinity: self._remembered(cidr_of(affinity)) is None)
+
+    def _remembered(self, cidr: Cidr) -> Stored[Block] | None:
+        """The block as an earlier call on this host left it: it had room then, and need not be read."""
+        return self._work.datastore.remembered(BlockKey(cidr))
 
     def _finds_more(self) -> bool:
         """Whether the node has blocks that the first listing lacked. Asked once, before any is claimed.
@@ -97,7 +100,7 @@ class BlockSupply:
         now, pools = self._work.datastore.fetch(
             Affinities(then.request.owner, then.version), IPPools(), deadline=self._work.deadline
         )
-        self._terms = renewed(then, tuple([pool.record for pool in pools]), now)
+        self._terms = renewed(self._work, then, tuple([pool.record for pool in pools]), now)
         self._own_from(now, then.affinities)
         return bool(self._own)
 
@@ -123,6 +126,8 @@ class BlockSupply:
 
     def _block_at(self, cidr: Cidr) -> Stored[Block] | None:
         """The block, perhaps read ahead: if it has changed since, its write loses the race, and it is read again."""
+        if (remembered := self._remembered(cidr)) is not None:
+            return remembered
         if cidr not in self._ahead and self._reads_ahead:
             self._read_ahead([cidr, *[cidr_of(affinity) for affinity in self._own]])
         else:

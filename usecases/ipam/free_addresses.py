@@ -43,8 +43,8 @@ def free_handle(work: Work, handle: str) -> bool:
     return True
 
 
-def free_held(work: Work, stored: Stored[Handle], cooldown: int, seen: NodeAndPools | None = None) -> None:
-    """Free everything that a handle, just read, holds.
+def free_held(work: Work, stored: Stored[Handle], cooldown: int, seen: NodeAndPools | None = None) -> bool:
+    """Free everything that a handle, as read or remembered, holds. False if the handle was not as given, or stays.
 
     `seen` saves reads for a block that gets empty.
 
@@ -55,18 +55,23 @@ def free_held(work: Work, stored: Stored[Handle], cooldown: int, seen: NodeAndPo
     assert isinstance(stored.key, HandleKey)  # noqa: S101 - narrows the type
     handle = stored.key.handle
     latest: Stored[Handle] | None = stored
+    as_given = True
     for cidr, counted in stored.record.blocks.items():
         try:
-            free_in_block(work, cidr, Chosen(lambda block: block.held_by(handle), cooldown, counted, seen))
+            chosen = Chosen(lambda block: block.held_by(handle), cooldown, counted, seen)
+            free_in_block(work, cidr, chosen, work.datastore.remembered(BlockKey(cidr)))
         except Damaged as error:  # the handle goes on counting it, which leads to it once it is repaired
             tell_damaged(work.log, error)
+            as_given = False
             continue
         try:
             latest = lower(work, latest, cidr, 0)
         except (Conflict, Missing):
             latest = settle(work, handle, cidr)
+            as_given = False
     if not stored.record.blocks:
         guarded_write(work, stored.key, _delete_if_bare, stored)
+    return as_given
 
 
 def _delete_if_bare(found: Handle | None) -> Delete | Leave:

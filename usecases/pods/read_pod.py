@@ -27,6 +27,8 @@ from domain.workload.endpoint_rules import with_forced_labels
 from domain.workload.identity import endpoint_name, host_interface_name
 from domain.workload.pod_endpoint import pod_endpoint
 from ports.datastore import IPPools
+from ports.errors import PortError
+from ports.ipam_plugin import IpamCall
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,6 +54,17 @@ class PodSubject(Value):
     fixed: FixedAddresses | None = None
     pools: PoolWishes = NO_WISHES
     keep_as: KeepAs | None = None
+
+
+def expect_pod(call: Call, runtime: Runtime, identity: Identity) -> None:
+    """Before the first question of an ADD: what it reads next may come along. Nothing is refused here."""
+    try:
+        if call.netconf.policy.is_kubernetes:
+            runtime.cluster.expect(identity.namespace, identity.pod)
+        if call.netconf.ipam.type == OWN_IPAM and not call.netconf.readiness_gates:  # those take their time
+            runtime.ipam_plugin.expect(IpamCall(call.request, call.netconf, call.netconf_text), call.deadline)
+    except PortError as error:
+        runtime.log.debug("Nothing is read ahead", error=error)
 
 
 def read_pod(call: Call, runtime: Runtime, identity: Identity) -> PodSubject:

@@ -23,7 +23,7 @@ from adapters.linux.node_files import NodeFiles
 from adapters.memory.log import RecordingLog
 from contracts.clock import ClockContract
 from contracts.cluster import AbsentClusterContract
-from contracts.lock import LockContract
+from contracts.lock import NotedLockContract
 from contracts.node import NodeContract
 from ports.errors import BadConfiguration, Missing, Refused, Unavailable
 
@@ -91,7 +91,7 @@ class TestAbsentCluster(AbsentClusterContract):
         return AbsentCluster()
 
 
-class TestLockFile(LockContract):
+class TestLockFile(NotedLockContract):
     @pytest.fixture
     def path(self, tmp_path: Path) -> Path:
         return tmp_path / "run" / "calico" / "ipam.lock"
@@ -145,6 +145,51 @@ class TestLockFile(LockContract):
         assert (path.lstat().st_mode, path.lstat().st_ino) == before
         assert not (tmp_path / "victim").exists()
         assert os.listdir("/proc/self/fd") == open_before
+
+    @pytest.mark.parametrize("cut", [1, 5, 18])
+    def test_notes_that_were_cut_short_are_none(self, path: Path, lock: LockFile, clock: SystemClock, cut: int) -> None:
+        with lock.held(clock.deadline(0.1)):
+            lock.leave("notes\n")
+        os.truncate(path, path.stat().st_size - cut)
+        assert lock.notes() == ""
+
+    @pytest.mark.parametrize("octets", [b"\0\0\0\0\0\0end of notes\n", b"\xff end of notes\n", b"calico"])
+    def test_what_is_no_text_of_ours_is_none(
+        self, path: Path, lock: LockFile, clock: SystemClock, octets: bytes
+    ) -> None:
+        with lock.held(clock.deadline(0.1)):
+            path.write_bytes(octets)
+            assert lock.notes() == ""
+
+    @pytest.mark.parametrize("how", ["others may read it", "others may write it", "it is somebody else's"])
+    def test_a_file_that_is_not_ours_alone_gets_no_notes_and_is_not_believed(
+        self, path: Path, lock: LockFile, clock: SystemClock, how: str
+    ) -> None:
+        with lock.held(clock.deadline(0.1)):
+            lock.leave("notes\n")
+            if how == "it is somebody else's":
+                os.chown(path, 4711, 0)
+            else:
+                path.chmod(0o640 if "read" in how else 0o602)
+            assert lock.notes() is None
+            lock.leave("other notes\n")
+        assert path.read_bytes() == b"notes\nend of notes\n"
+
+    def test_where_no_notes_can_be_left_nothing_fails(self, path: Path, lock: LockFile, log: RecordingLog) -> None:
+        lock.leave("notes\n")
+        assert (lock.notes(), path.exists()) == ("", False)
+        path.parent.mkdir(parents=True)
+        path.symlink_to("/etc/hostname")
+        lock.leave("notes\n")
+        assert lock.notes() is None
+        assert len(log.shown("debug")) == 2
+        assert log.shown("warning") == []
+
+    def test_more_than_a_host_has_is_not_left(self, path: Path, lock: LockFile, clock: SystemClock) -> None:
+        with lock.held(clock.deadline(0.1)):
+            lock.leave("x" * (1 << 18))
+            assert lock.notes() == ""
+        assert path.stat().st_size == 0
 
     def test_the_originals_path_is_the_default(self, clock: SystemClock, log: RecordingLog) -> None:
         assert LockFile("", clock, log).path == DEFAULT_PATH == "/var/run/calico/ipam.lock"

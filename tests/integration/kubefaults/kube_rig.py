@@ -67,10 +67,15 @@ class KubeRig(PodHost):
         self.cluster.add_namespace(SPACE)
 
     def new_node(self) -> str:
-        """Calls are made on a node from now on that has no block."""
+        """Calls are made on a node from now on that has no block, and no notes of earlier calls."""
+        self.forget_notes()
         self.node = f"node-{next(_NUMBERS)}"
         self.cluster.add_node(self.node, labels={"name": self.node})
         return self.node
+
+    def forget_notes(self) -> None:
+        """As a restart of the host does."""
+        (self.folder / "ipam.lock").unlink(missing_ok=True)
 
     def pod(self, name: str = "", **more: Any) -> Sandbox:  # type: ignore[override]  # everything is in one namespace
         return super().pod(name, **{"namespace": SPACE, "node": self.node, **more})

@@ -257,6 +257,7 @@ def test_k03_an_error_in_html_is_never_taken_for_an_answer_about_a_pod(v1: KubeR
     sandbox = v1.pod()
     v1.networked(sandbox, v1.add(sandbox))
     for part in ("/pods/", "/ipamhandles/", "/ipamblocks/"):
+        v1.forget_notes()
         v1.proxy.arm(at("GET", part), page(404))
         v1.delete(sandbox).error(TRY_AGAIN_LATER, "is not that of a Kubernetes API server")
         assert v1.holds(sandbox, "k8s-pod-network") != []

@@ -16,7 +16,7 @@ from adapters.memory.readiness import MemoryReadiness
 from contracts.clock import ClockContract
 from contracts.cluster import AbsentClusterContract, ClusterContract
 from contracts.ipam_plugin import RESULT, IpamPluginContract, PluginWorld
-from contracts.lock import LockContract
+from contracts.lock import NotedLockContract
 from contracts.log import LogContract
 from contracts.node import NodeContract
 from contracts.readiness import ReadinessContract
@@ -56,10 +56,17 @@ class TestRecordingLog(LogContract):
         assert log.shown() == ["one a=1", "two"]
 
 
-class TestMemoryLock(LockContract):
+class TestMemoryLock(NotedLockContract):
     @pytest.fixture
     def lock(self, clock: MemoryClock, log: RecordingLog) -> MemoryLock:
-        return MemoryLock(clock, log)
+        lock = MemoryLock(clock, log)
+        lock.left = ""
+        return lock
+
+    def test_one_that_can_have_no_notes_has_none(self, lock: MemoryLock) -> None:
+        lock.left = None
+        lock.leave("notes")
+        assert lock.notes() is None
 
     @pytest.fixture
     def rival(self, lock: MemoryLock) -> MemoryLock:

@@ -16,7 +16,8 @@ from domain.workload.endpoint import Nat, WorkloadEndpoint
 from domain.workload.pod import ContainerPort, Pod
 from ports.cluster import NoSuchObject
 from ports.datastore import BlockKey, WorkloadEndpointKey, WorkloadEndpoints
-from ports.errors import Conflict, Missing, Refused, Unauthorized, Unavailable
+from ports.errors import BadConfiguration, Conflict, Missing, Refused, Unauthorized, Unavailable
+from usecases.add_workload import add_workload
 from usecases.pods.azure_state import endpoint_path
 from worlds.one_node import NEVER, NODE, OneNode, netns
 
@@ -91,6 +92,20 @@ def addresses(result: Result) -> list[str]:
 # --- ADD -------------------------------------------------------------------------------------------------------------
 
 
+def test_what_cannot_be_opened_is_told_by_whoever_needs_it_and_not_ahead_of_that(node):
+    """A cluster that is not ready is told before half a configuration is."""
+    node.set_ready(ready=False)
+    runtime = node.runtime()
+
+    def refuse():
+        raise BadConfiguration("half a configuration")
+
+    runtime._open["ipam_plugin"] = refuse
+    with pytest.raises(CniError, match="not ready"):
+        add_workload(node.call(ipam=DUAL), runtime, node.undo())
+    assert "half a configuration" in " ".join(node.log.shown("debug"))
+
+
 def test_a_pod_gets_addresses_a_device_and_an_endpoint(node):
     """K8S-001, K8S-003, K8S-038, K8S-039."""
     result = node.add(ipam=DUAL)
@@ -158,7 +173,6 @@ def test_a_static_pod_is_known_by_its_mirror(node):
 def test_the_names_of_devices_follow_felix(node):
     call = node.call()
     call = call.replace(request=call.request.replace(interface_prefixes="eni,veth"))
-    from usecases.add_workload import add_workload
 
     result = add_workload(call, node.runtime(), node.undo())
     assert result.interfaces[0].name == "eni" + HOST_LINK.removeprefix("cali")

@@ -415,6 +415,66 @@ class TestRemembering:
         assert recorded.rounds == [5, 5]
 
 
+class TestGoingAlong:
+    """What a later step asks goes out with an earlier question."""
+
+    OTHER = HttpRequest("GET", f"{HANDLES}/other")
+
+    def test_it_is_answered_by_the_same_round_trip_once(self, server, api, recorded):
+        server.create(HANDLES, {"metadata": {"name": "other"}})
+        api.expect([self.OTHER, self.OTHER])
+        api.read([READ], SOON)
+        assert api.read([self.OTHER], SOON)[0].object["metadata"]["name"] == "other"
+        assert recorded.rounds == [2]
+        api.read([self.OTHER], SOON)
+        assert recorded.rounds == [2, 1]
+
+    def test_that_there_is_no_such_object_is_an_answer_too(self, api, recorded):
+        api.expect([self.OTHER])
+        api.read([READ], SOON)
+        assert api.read([self.OTHER], SOON)[0].status == 404
+        assert recorded.rounds == [2]
+
+    def test_it_is_no_answer_any_more_after_a_second(self, api, recorded, clock):
+        api.expect([self.OTHER])
+        api.read([READ], SOON)
+        clock.advance(1)
+        api.read([self.OTHER], SOON)
+        assert recorded.rounds == [2, 1]
+
+    @pytest.mark.parametrize("status", [403, 500])
+    def test_what_goes_wrong_with_it_counts_when_it_is_asked_for(self, server, api, recorded, status):
+        server.before = lambda request: server.failure(status, "not this") if request == self.OTHER else None
+        api.expect([self.OTHER])
+        assert api.read([READ], SOON)[0].status == 404
+        assert recorded.rounds == [2]
+        with pytest.raises((Unauthorized, Unavailable), match="not this"):
+            api.read([self.OTHER], SOON)
+
+    @pytest.mark.parametrize("fault", [lost(), Oversized("an answer of more than 256 MiB")])
+    def test_a_question_that_gets_no_answer_with_it_is_asked_again_without(self, server, api, recorded, fault):
+        server.before = lambda request: fail_first(1, fault)(request) if request == self.OTHER else None
+        api.expect([self.OTHER])
+        assert api.read([READ], SOON)[0].status == 404
+        assert recorded.rounds == [2, 1]
+
+    def test_it_waits_for_a_question_that_has_to_be_sent(self, server, api, recorded):
+        server.create("/api/v1/namespaces/gold/pods", {"metadata": {"name": "web-0"}})
+        api.read([POD], SOON)
+        api.expect([self.OTHER, POD])
+        api.read([POD], SOON)
+        assert recorded.rounds == [1]
+        api.read([READ], SOON)
+        assert recorded.rounds == [1, 2]
+
+    def test_it_is_forgotten_when_the_object_is_written(self, api, recorded):
+        api.expect([READ])
+        api.read([self.OTHER], SOON)
+        api.write(DELETE, SOON)
+        api.read([READ], SOON)
+        assert recorded.rounds == [2, 1, 1]
+
+
 def test_a_signal_passes_through(server, api):
     server.before = fail_first(1, KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):

@@ -8,8 +8,8 @@ import pytest
 
 from adapters.kubernetes.answers import Reply, refusal
 from adapters.kubernetes.api import Api
-from adapters.kubernetes.custom_objects import Groups
 from adapters.kubernetes.datastore import KubernetesDatastore
+from adapters.kubernetes.groups import Groups
 from adapters.kubernetes.objects import all_of, one, read_objects
 from adapters.kubernetes.transport.seam import HttpAnswer
 from adapters.memory.clock import MemoryClock

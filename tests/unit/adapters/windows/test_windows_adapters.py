@@ -47,6 +47,11 @@ class TestWindowsLock(LockContract):
     def lock(self, path, clock):
         return WindowsLock(path, clock, RecordingLog(), Msvcrt)
 
+    def test_it_has_no_notes(self, lock, clock):
+        with lock.held(clock.deadline(1)):
+            lock.leave("notes\n")
+        assert lock.notes() is None
+
     @pytest.fixture
     def rival(self, path, clock):
         return WindowsLock(path, clock, RecordingLog(), Msvcrt)

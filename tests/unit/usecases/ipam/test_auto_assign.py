@@ -19,7 +19,7 @@ from ports.datastore import (
     IPReservationKey,
     NodeKey,
 )
-from ports.errors import Missing, Unavailable
+from ports.errors import Damaged, Missing, Unavailable
 from usecases.ipam.auto_assign import auto_assign
 from usecases.ipam.free_addresses import free_handle
 from usecases.ipam.work import MAX_TRIES
@@ -128,6 +128,29 @@ def test_another_call_that_leaves_the_block_full_sends_us_to_the_next(node):
     node.add_block(ORDER[0], OWNER, ("x", 63))
     with node.rival("update", BlockKey, lambda _key: fill(node, ORDER[0], owner=OWNER)):
         assert assigned(node) == ["10.244.0.192"]
+
+
+def test_a_block_that_is_damaged_while_it_is_written_is_left_out(node):
+    """And the handle does not go on counting what it was to give."""
+    node.add_block(ORDER[0], OWNER)
+    with node.rival("update", BlockKey, lambda key: node.datastore.load({key_text(key): "nonsense"})):
+        assert assigned(node) == ["10.244.0.192"]
+    assert node.counts() == {"net1.c1": {ORDER[1]: 1}}
+    assert "Leaving out a block that cannot be read" in " ".join(node.log.shown("error"))
+
+
+def test_whether_an_address_was_taken_in_a_block_that_is_damaged_since_is_unknown(node):
+    node.add_block(ORDER[0], OWNER)
+
+    def lose(verb, key):
+        if verb == "update" and isinstance(key, BlockKey):
+            node.datastore.load({key_text(key): "nonsense"})
+            raise Unavailable("connection reset")
+
+    node.datastore.before = lose
+    with pytest.raises(Damaged):
+        families(node)
+    assert node.counts() == {"net1.c1": {ORDER[0]: 1}}
 
 
 def test_an_affinity_that_leads_to_somebody_elses_block_is_dropped_and_passed_over(node):
