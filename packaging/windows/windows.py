@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Builds the product for Windows on x86-64: one file that is calico.exe, calico-ipam.exe and tortie.exe.
+"""Builds the product for Windows on x86-64: one file that is calico.exe and calico-ipam.exe.
 
     windows.py TARGET
-        TARGET/calico.exe and the same file under the other names; beside it `versions` of what is in it
+        TARGET/calico.exe and the same file under the other name; beside it `versions` of what is in it
 
 The interpreter is CPython as Maven Central ships it, whole and unchanged; its library and our modules are compiled with
 it, under Wine. launcher.c starts it and says how the file is laid out.
@@ -33,7 +33,7 @@ PYTHON = "3.13.5"
 JAR = f"org.bytedeco:cpython:{PYTHON}-1.5.12:jar:windows-x86_64"
 JAR_SHA256 = "cfe5502ffa7ea369be707b6d88bf68344732a7800450665080fb4267c01bfeae"
 WITHIN = "org/bytedeco/cpython/windows-x86_64/"
-NAMES = ("calico.exe", "calico-ipam.exe", "tortie.exe")
+NAMES = ("calico.exe", "calico-ipam.exe")
 COMPILER = ("x86_64-w64-mingw32-gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-municode", "-static", "-s")
 
 # What the interpreter loads from files; everything else of it is within python313.dll.
