@@ -43,6 +43,7 @@ _SERVERS = {
 _UNKNOWN_AUTHORITY = "certificate problem: the server's certificate is not signed by the given authority"
 _UNFIT = "certificate problem: authority, client certificate or key cannot be used together"
 _PLAIN = "the server does not speak TLS there; is http meant instead of https?"
+_FOR_SERVERS = "1.3.6.1.5.5.7.3.1"  # serverAuth, among the uses of a certificate
 _NO_AGREEMENT = "no agreement on a version or a cipher of TLS"
 _CLIENTS = "certificate problem: the server does not accept the client's certificate, or wants one"
 _FAULTS = (  # a part of the library's name for it, and what an operator has to know
@@ -184,6 +185,10 @@ def _trust(context: Any, ca: bytes) -> None:
 
 def _trust_system(context: Any) -> None:
     """The first bundle there is. Without any, every server is refused, which says why."""
+    if hasattr(_ssl, "enum_certificates"):  # on Windows, which keeps them in a store
+        for authority, encoding, uses in _ssl.enum_certificates("ROOT"):
+            if encoding == "x509_asn" and (uses is True or _FOR_SERVERS in uses):
+                context.load_verify_locations(cadata=authority)
     for path in (os.environ.get("SSL_CERT_FILE", ""), *SYSTEM_AUTHORITIES):
         try:
             os.close(open_regular(path))  # OpenSSL would wait for a pipe, and read a device without end
@@ -195,6 +200,9 @@ def _trust_system(context: Any) -> None:
 
 def _show(context: Any, cert: bytes, key: bytes) -> None:
     """Both in one file in memory, which has a path as long as it is open."""
+    if not hasattr(os, "memfd_create"):
+        _show_by_file(context, cert + b"\n" + key)
+        return
     descriptor = os.memfd_create("certificate", os.MFD_CLOEXEC)
     try:
         left = memoryview(cert + b"\n" + key)
@@ -207,6 +215,20 @@ def _show(context: Any, cert: bytes, key: bytes) -> None:
         raise Untrusted(f"{_UNFIT} ({_name(error)})") from error
     finally:
         os.close(descriptor)
+
+
+def _show_by_file(context: Any, both: bytes) -> None:
+    """On Windows, in a folder that is only our own user's (Python makes it so since 3.13)."""
+    from tempfile import TemporaryDirectory
+
+    try:
+        with TemporaryDirectory(prefix="tortie-") as folder:
+            path = os.path.join(folder, "certificate")
+            with open(path, "xb") as file:
+                file.write(both)
+            context.load_cert_chain(path, None, _no_password)
+    except (OSError, ValueError) as error:
+        raise Untrusted(f"{_UNFIT} ({_name(error)})") from error
 
 
 def _no_password() -> str:

@@ -67,8 +67,10 @@ static BOOL copy_content(HANDLE from, const wchar_t *path, uint64_t left) {
         well = get(from, piece, size) && WriteFile(to, piece, size, &written, NULL) && written == size;
         left -= size;
     }
-    well = FlushFileBuffers(to) && well;
+    well = well && FlushFileBuffers(to);
+    DWORD number = GetLastError();
     CloseHandle(to);
+    SetLastError(number);
     return well;
 }
 
@@ -115,8 +117,9 @@ static BOOL unpack(HANDLE file, const closing *end, const wchar_t *home) {
     if (well && MoveFileExW(fresh, home, MOVEFILE_WRITE_THROUGH)) return TRUE;
     if (well) number = GetLastError();
     forget(fresh);
+    BOOL there = is_folder(home); /* another process was faster */
     SetLastError(number);
-    return is_folder(home); /* another process was faster */
+    return there;
 }
 
 /* --- the interpreter ---------------------------------------------------------------------------------------------- */

@@ -15,7 +15,7 @@ import pytest
 from wine import Wine, windows_path
 
 from contracts.kubernetes_pods import pod_object
-from services.etcd import shared_etcd
+from services.etcd import Authority, Etcd
 from services.fake_apiserver import FakeApiserver
 from services.served_fake_apiserver import served
 from under_wine.windows_node import NAMESPACE, SECOND, WindowsNode
@@ -26,11 +26,14 @@ PODS = "/api/v1/namespaces/gold/pods"
 
 @pytest.fixture
 def node(request: pytest.FixtureRequest, wine: Wine, built: Path, tmp_path: Path) -> Iterator[WindowsNode]:
-    """On the embedded datastore unless a test asks for etcd. Afterwards the fakes have no complaint."""
+    """On the embedded datastore unless a test asks for etcd, over TLS. Afterwards the fakes have no complaint."""
     if getattr(request, "param", "sqlite") == "etcd":
-        with shared_etcd() as etcd:
-            settings = {"DATASTORE_TYPE": "etcdv3", "ETCD_ENDPOINTS": etcd.url}
-            node = WindowsNode(wine, built, tmp_path, {"etcd_endpoints": etcd.url}, settings)
+        with Etcd(tls=Authority(tmp_path / "authority")) as etcd:
+            files = {"ca_cert": etcd.tls.ca, "cert": etcd.cert, "key": etcd.key}
+            settings = {f"ETCD_{name.upper()}_FILE": str(path) for name, path in files.items()}
+            settings |= {"DATASTORE_TYPE": "etcdv3", "ETCD_ENDPOINTS": etcd.url, "TORTIE_TRANSPORT": "lean"}
+            store = {f"etcd_{name}_file": windows_path(path) for name, path in files.items()}
+            node = WindowsNode(wine, built, tmp_path, {**store, "etcd_endpoints": etcd.url}, settings)
             yield node
             assert node.complaints() == []
         return
