@@ -86,8 +86,8 @@ add_apart() { # which lock in packaging, what it is for
     wanted="$($VENV/bin/python -V) $(sha256sum <"$lock")"
     [ "$(cat $tools/.stamp 2>/dev/null)" = "$wanted" ] && return 0
     say "Installing what $2 into $tools (once; pip keeps its downloads)"
-    "$(find_python)" -m venv --clear $tools
-    $tools/bin/python -m pip install --disable-pip-version-check --no-input -q --progress-bar off --require-hashes --only-binary=:all: -r "$lock" ||
+    "$(find_python)" -m venv --clear --without-pip $tools
+    $VENV/bin/python -m pip --python $tools/bin/python install --disable-pip-version-check --no-input -q --progress-bar off --no-compile --require-hashes --only-binary=:all: -r "$lock" ||
         fail "could not install $lock"
     printf '%s' "$wanted" >$tools/.stamp
 }
