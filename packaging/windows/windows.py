@@ -34,7 +34,18 @@ JAR = f"org.bytedeco:cpython:{PYTHON}-1.5.12:jar:windows-x86_64"
 JAR_SHA256 = "cfe5502ffa7ea369be707b6d88bf68344732a7800450665080fb4267c01bfeae"
 WITHIN = "org/bytedeco/cpython/windows-x86_64/"
 NAMES = ("calico.exe", "calico-ipam.exe")
-COMPILER = ("x86_64-w64-mingw32-gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-municode", "-static", "-s")
+COMPILER = (
+    "x86_64-w64-mingw32-gcc",
+    "-std=gnu11",
+    "-O2",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-municode",
+    "-static",
+    "-s",
+    "-Wl,--no-insert-timestamp",
+)
 
 # What the interpreter loads from files; everything else of it is within python313.dll.
 BINARIES = (

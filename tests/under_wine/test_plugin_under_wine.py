@@ -274,3 +274,13 @@ def test_a_damaged_executable_says_so(wine: Wine, built: Path, tmp_path: Path) -
     assert done.returncode == 1
     assert b'"code": 100' in done.stdout
     assert b"this program is incomplete, install it again" in done.stdout
+
+
+def test_pythons_own_variables_and_the_working_directory_do_nothing(wine: Wine, built: Path, tmp_path: Path) -> None:
+    for name in ("json.py", "encodings.py", "sitecustomize.py", "entrypoints.py"):
+        (tmp_path / name).write_text("raise SystemExit(3)")
+    folder = windows_path(tmp_path)
+    hostile = {"PYTHONHOME": folder, "PYTHONPATH": folder, "PYTHONSTARTUP": f"{folder}\\json.py", "PYTHONINSPECT": "1"}
+    done = wine.run(built / "calico.exe", environment={**hostile, "CNI_COMMAND": "VERSION"}, at=tmp_path)
+    assert done.returncode == 0, done
+    assert b'"supportedVersions"' in done.stdout
