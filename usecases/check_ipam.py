@@ -96,13 +96,15 @@ def take_inventory(work: Work, cluster: Cluster | None = None) -> Inventory:
 
 
 def _who_has_what(endpoint: WorkloadEndpoint) -> WorkloadEndpoint:
-    """What an audit looks at: there may be a hundred thousand of them."""
+    """What an audit and a trace look at: there may be a hundred thousand of them."""
+    metadata = endpoint.metadata
     return WorkloadEndpoint(
-        Metadata(endpoint.metadata.name, endpoint.metadata.namespace),
+        Metadata(metadata.name, metadata.namespace, created=metadata.created),
         node=endpoint.node,
         container_id=endpoint.container_id,
         pod=endpoint.pod,
         ip_networks=endpoint.ip_networks,
+        interface_name=endpoint.interface_name,
     )
 
 
