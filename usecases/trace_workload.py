@@ -1,12 +1,15 @@
 """`tortie trace`: what happened to a workload, from the log and the records, in the order of time.
 
 A line rarely names all: so from those that name the subject come its containers and its calls, and from these the
-lines that belong to them.
+lines that belong to them. A pod that has been refused for days has thousands of calls: the last ones are told.
 
-Invariant: nothing is changed; what could not be looked at is told.
+Invariant: nothing is changed; what could not be looked at is told. What is kept of the log, and the words that each
+line is searched for, are limited, however long the log is.
 """
 
 from __future__ import annotations
+
+from collections import deque
 
 from domain.cni.errors import CniError
 from domain.cni.netconf import NetConf, read_netconf
@@ -23,7 +26,7 @@ from usecases.check_ipam import take_inventory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from domain.doctor.configuration import NetworkFile
     from domain.trace.log_lines import LogLine
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from ports.log_history import LogHistory
     from usecases.ipam.work import Work
 
+MOST_CALLS, MOST_OF_CALL = 100, 500  # lines of one call
+_BEGINNING = -(1 << 64)  # before all that a log can say
 DEFAULT_LOG = "/var/log/calico/cni/cni.log"  # what an installer writes into the configuration
 
 
@@ -89,12 +94,12 @@ def _names(view: HostView, folder: str) -> tuple[str, ...]:
 
 def trace_workload(sought: Sought, work: Work, host: Host) -> Trace:
     inventory, unread = _inventory(work)
-    sought, lines = _lines(known_as(sought, inventory), host.log)
+    sought, lines, left = _lines(known_as(sought, inventory), host.log)
     sought = known_as(sought, inventory)
     records = of_records(inventory, sought)
     devices, notes = _devices(inventory, sought, host)
     events = in_order([*map(of_line, lines), *records, *devices])
-    return Trace(sought, events, (*unread, *notes, *host.log.gaps(), *_rotated(host.log, events, lines)))
+    return Trace(sought, events, (*unread, *notes, *left, *host.log.gaps(), *_rotated(host.log, events, lines)))
 
 
 def _inventory(work: Work) -> tuple[Inventory, tuple[str, ...]]:
@@ -105,16 +110,37 @@ def _inventory(work: Work) -> tuple[Inventory, tuple[str, ...]]:
         return Inventory(work.clock.now()), (f"The records were not looked at: {error}",)
 
 
-def _lines(sought: Sought, log: LogHistory) -> tuple[Sought, list[LogLine]]:
-    """The lines of all calls that some line says are about it; and it, with the containers that they name."""
-    about = [line for line in _read(log, sought.words) if is_about(line, sought)]
-    wider = sought.with_containers(frozenset([line.container for line in about if line.container]))
+def _lines(sought: Sought, log: LogHistory) -> tuple[Sought, list[LogLine], tuple[str, ...]]:
+    """The lines of all calls that some line says are about it; it, with the containers that they name; what is left."""
+    about = _Last(line for line in _read(log, sought.words) if is_about(line, sought))
+    wider = sought.with_containers(frozenset([line.container for line in about.lines if line.container]))
     if wider != sought:
-        about = [line for line in _read(log, wider.words) if is_about(line, wider)]
+        about = _Last(line for line in _read(log, wider.words) if is_about(line, wider))
         sought = wider
-    calls = Calls(about)
+    calls = Calls(about.lines)
     words = (*sought.words, *calls.words)
-    return sought, [line for line in _read(log, words) if calls.have(line) or is_about(line, sought)]
+    told = _Last(
+        line for line in _read(log, words) if calls.have(line) or (line.when >= about.since and is_about(line, sought))
+    )
+    notes = (f"The log has more of it: only the last {MOST_CALLS} calls are shown, and {MOST_OF_CALL} lines of each",)
+    return sought, told.lines, notes if about.left_out or told.left_out else ()
+
+
+class _Last:
+    """The last lines, of the last calls, and whether there were others."""
+
+    def __init__(self, lines: Iterable[LogLine]) -> None:
+        self.left_out = False
+        calls: dict[str, deque[LogLine]] = {}
+        for line in lines:
+            of_call = calls.setdefault(line.call, deque(maxlen=MOST_OF_CALL))
+            self.left_out = self.left_out or len(of_call) == of_call.maxlen
+            of_call.append(line)
+            if len(calls) > MOST_CALLS:
+                del calls[next(iter(calls))]
+                self.left_out = True
+        self.lines = [line for of_call in calls.values() for line in of_call]
+        self.since = min([line.when for line in self.lines]) if self.left_out else _BEGINNING
 
 
 def _read(log: LogHistory, words: Collection[str]) -> Iterator[LogLine]:

@@ -5,6 +5,7 @@ Invariant: pure; what has a time is an event, everything else a state.
 
 from __future__ import annotations
 
+from domain.ipam.kept import KEPT_AS, KEPT_UNTIL, is_unused
 from domain.moment import BadMoment, parse_go_string, parse_rfc3339
 from domain.trace.subject import container_of
 from domain.value import Value
@@ -42,19 +43,18 @@ def of_line(line: LogLine) -> Event:
 
 def of_records(inventory: Inventory, sought: Sought) -> tuple[Event, ...]:
     """In no order."""
-    handles: set[str] = set()
-    found: list[Event] = []
-    for block, _ in inventory.blocks.values():
-        for ordinal in range(block.cidr.size):
-            holder = block.holder(ordinal)
-            if holder is not None and sought.holds(holder, block.cidr.at(ordinal)):
-                found += _of_address(block, ordinal, holder)
-                handles.add(holder.holder or "")
-    for endpoint in inventory.endpoints:
-        if sought.is_of(endpoint):
-            found.append(_of_endpoint(endpoint))
+    held = [
+        (block, ordinal, holder)
+        for block, _ in inventory.blocks.values()
+        for ordinal in range(block.cidr.size)
+        if (holder := block.holder(ordinal)) is not None
+    ]
+    mine = [one for one in held if sought.holds(one[2], one[0].cidr.at(one[1]))]
+    found = [event for one in mine for event in _of_address(*one)]
+    found += [_of_endpoint(endpoint) for endpoint in inventory.endpoints if sought.is_of(endpoint)]
+    handles, others = {holder.holder for _, _, holder in mine}, {holder.holder for _, _, holder in held}
     for name, (handle, _) in inventory.handles.items():
-        if name in handles or sought.has_container(container_of(name)):
+        if name in handles or (name not in others and sought.has_container(container_of(name))):
             counts = ", ".join([f"{number} in {cidr}" for cidr, number in handle.blocks.items()]) or "none"
             found.append(Event(None, HANDLE, f"handle {name} counts addresses: {counts}"))
     return tuple(dict.fromkeys(found))
@@ -68,8 +68,13 @@ def _of_address(block: Block, ordinal: int, holder: Attribute) -> Iterator[Event
         text = f"{address} was released and is cooling down, {place}"
         yield Event(_moment(parse_rfc3339, holder.released_at), ADDRESS, text)
         return
-    about = ", ".join([f"{name} {text}" for name, text in holder.secondary.items() if name != "timestamp"])
-    text = f"{address} was given to handle {holder.holder} ({about}), {place}"
+    if is_unused(holder):
+        about = holder.secondary
+        until = f"until {about.get(KEPT_UNTIL, 'an unknown time')}, and no pod has it, {place}"
+        yield Event(None, ADDRESS, f"{address} is kept for {about[KEPT_AS]} {until}")
+        return
+    said = ", ".join([f"{name} {text}" for name, text in holder.secondary.items() if name != "timestamp"])
+    text = f"{address} was given to handle {holder.holder} ({said}), {place}"
     yield Event(_moment(parse_go_string, holder.secondary.get("timestamp", "")), ADDRESS, text)
 
 

@@ -6,6 +6,8 @@ Invariant: pure; what is sought names nothing but the subject, its containers, a
 from __future__ import annotations
 
 from domain.ipam.address import Address
+from domain.ipam.block import KEPT_BY, MACHINE_MARK
+from domain.ipam.kept import KEPT_AS
 from domain.value import Value
 
 TYPE_CHECKING = False
@@ -57,13 +59,14 @@ class Sought(Value):
         )
 
     def holds(self, holder: Attribute, address: Address) -> bool:
-        """Whether it has the address, or is about to have it."""
+        """Whether it has the address, is about to have it, or gives it its name."""
         slots = (holder.secondary, holder.alternate or {})
         owners = {(slot.get("namespace", ""), slot.get("pod", "")) for slot in slots}
+        owners.add(_parted(holder.secondary.get(KEPT_AS, "")))
         return (
             address in self.addresses
             or not owners.isdisjoint(self.pods)
-            or self.has_container(container_of(holder.holder or ""))
+            or self.has_container(container_that_has(holder))
         )
 
     def with_containers(self, containers: frozenset[str]) -> Sought:
@@ -75,6 +78,19 @@ def container_of(handle: str) -> str:
     return handle.rpartition(".")[2]
 
 
+def container_that_has(holder: Attribute) -> str:
+    """As far as its record says. The handle of a kept address, or of a machine's, ends with a name instead."""
+    handle, about = holder.holder or "", holder.secondary
+    if KEPT_AS in about or MACHINE_MARK in handle:
+        return about.get(KEPT_BY, "")
+    return container_of(handle) if "." in handle else ""
+
+
+def _parted(pod: str) -> tuple[str, str]:
+    namespace, _, name = pod.partition("/")
+    return namespace, name
+
+
 def read_subject(text: str, namespace: str) -> Sought:
     """An address, `namespace/pod`, or one word, which is a pod of that namespace or a container's id."""
     try:
@@ -82,8 +98,7 @@ def read_subject(text: str, namespace: str) -> Sought:
     except ValueError:
         pass
     if "/" in text:
-        before, _, name = text.partition("/")
-        return Sought(pods=frozenset([(before, name)]))
+        return Sought(pods=frozenset([_parted(text)]))
     return Sought(pods=frozenset([(namespace, text)]), beginning=text if len(text) >= SHORTEST else "")
 
 
@@ -93,8 +108,8 @@ def known_as(sought: Sought, inventory: Inventory) -> Sought:
     for block, _ in inventory.blocks.values():
         for ordinal in range(block.cidr.size):
             holder = block.holder(ordinal)
-            if holder is not None and sought.holds(holder, block.cidr.at(ordinal)) and "." in (holder.holder or ""):
-                containers.add(container_of(holder.holder or ""))
+            if holder is not None and sought.holds(holder, block.cidr.at(ordinal)):
+                containers.add(container_that_has(holder))
     return sought.with_containers(frozenset([one for one in containers if one]))
 
 

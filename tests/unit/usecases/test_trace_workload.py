@@ -12,7 +12,7 @@ from domain.linux.link import Link
 from domain.moment import SECOND, rfc3339
 from domain.trace.subject import read_subject
 from ports.errors import Unavailable
-from usecases.trace_workload import DEFAULT_LOG, Host, Installed, installed, trace_workload
+from usecases.trace_workload import DEFAULT_LOG, MOST_CALLS, MOST_OF_CALL, Host, Installed, installed, trace_workload
 from worlds.one_node import NODE, OneNode
 
 
@@ -61,6 +61,24 @@ def test_an_address_leads_to_its_past_containers_and_their_calls(world):
     ]
     assert found.sought.containers == {"c-old-one"}
     assert found.notes == ()
+
+
+def test_of_a_pod_that_is_refused_for_days_the_last_calls_are_told(world):
+    """Each try is a call of a container of its own. To search each line for all of them took hours."""
+    lines = [
+        record(at // 2, f"{at:05}", text, container=f"c-{at:05}", pod="default/web-0")
+        for at in range(MOST_CALLS + 50)
+        for text in ("Refused.", "Undone.")
+    ]
+    found = trace(world, "web-0", lines)
+    kept = range(50, MOST_CALLS + 50)
+    assert told(found) == [f"ipam c-{at:05}: {text}" for at in kept for text in ("Refused.", "Undone.")]
+    assert found.notes[0].startswith(f"The log has more of it: only the last {MOST_CALLS} calls are shown")
+    assert len(found.sought.containers) == MOST_CALLS
+    of_one = [record(1, "a", f"{at}.", pod="default/web-0") for at in range(MOST_OF_CALL + 1)]
+    found = trace(world, "web-0", of_one)
+    assert told(found) == [f"ipam: {at}." for at in range(1, MOST_OF_CALL + 1)]
+    assert len(found.notes) == 1
 
 
 def test_a_container_with_all_that_there_is_of_it(world):

@@ -56,6 +56,39 @@ def test_an_address_that_is_cooling_down():
     assert found == (Event(NOON, "address", "10.0.0.2 was released and is cooling down, block 10.0.0.0/30 of nobody"),)
 
 
+def test_an_address_that_is_kept_for_a_name():
+    """F01. A name that ends the handle is no container, and another pod's of that name is another one."""
+    block = new_block(B0, "host:a", None, 1)
+    kept = {"kept-as": "d/web-0", "kept-until": "later"}
+    block = block.take((0,), Attribute("net.kept.d.web-0", kept))
+    used = {"kept-as": "d/shared-db", "kept-by": "c7", "namespace": "d", "pod": "db-x"}
+    block = block.take((1,), Attribute("net.kept.d.shared-db", used))
+    block = block.take((2,), Attribute("net.kept.e.shared-db", {"kept-as": "e/shared-db"}))
+    block = block.take((3,), Attribute("net.vmi.e.shared-db", {"namespace": "e", "pod": "virt-launcher-x"}))
+    handles = {one.holder: (Handle({B0: 1}), "1") for one in block.attributes}
+    inventory = Inventory(0, blocks={B0: (block, "1")}, handles=handles)
+
+    def found(subject):
+        sought = known_as(read_subject(subject, "d"), inventory)
+        return sought.containers, [event.text for event in of_records(inventory, sought)]
+
+    place = "block 10.0.0.0/30 of host:a"
+    assert found("web-0") == (
+        frozenset(),
+        [
+            f"10.0.0.0 is kept for d/web-0 until later, and no pod has it, {place}",
+            "handle net.kept.d.web-0 counts addresses: 1 in 10.0.0.0/30",
+        ],
+    )
+    told = found("db-x")
+    assert told == found("shared-db")
+    assert told[0] == {"c7"}
+    assert [text.partition(" (")[0] for text in told[1]] == [
+        "10.0.0.1 was given to handle net.kept.d.shared-db",
+        "handle net.kept.d.shared-db counts addresses: 1 in 10.0.0.0/30",
+    ]
+
+
 def test_devices():
     endpoints = [WorkloadEndpoint(Metadata("x"), interface_name=name) for name in ("cali1", "cali2", "cali3", "")]
     links = [Link(1, "cali1", "veth", True, 1440, ""), Link(2, "cali2", "veth", False, 1500, "")]
