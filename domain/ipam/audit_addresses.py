@@ -143,7 +143,7 @@ def is_of_container(holder: Attribute) -> bool:
     return "." in name and "type" not in holder.secondary and not is_of_machine(holder)
 
 
-def _is_young(inventory: Inventory, holder: Attribute) -> bool:
+def is_young(inventory: Inventory, holder: Attribute) -> bool:
     """Whether the call that took the address may still be at work."""
     for owner in (holder.secondary, holder.alternate or {}):
         try:
@@ -163,7 +163,7 @@ def young_addresses(inventory: Inventory) -> int:
         for block, _ in inventory.blocks.values()
         for ordinal in range(block.cidr.size)
         if (holder := _held(block, ordinal)) is not None
-        and _is_young(inventory, holder)
+        and is_young(inventory, holder)
         and _suspicion(inventory, endpoints, block, ordinal) is not None
     )
 
@@ -178,7 +178,7 @@ def _leak(inventory: Inventory, endpoints: Endpoints, block: Block, ordinal: int
     holder, address = block.holder(ordinal), block.cidr.at(ordinal)
     assert holder is not None  # noqa: S101 - the caller has looked
     suspicion = _suspicion(inventory, endpoints, block, ordinal)
-    if suspicion is None or _is_young(inventory, holder):
+    if suspicion is None or is_young(inventory, holder):
         return None
     kind, reason, mark = suspicion
     advice = _KEPT_GC.get(kind, _LEAKED_GC)

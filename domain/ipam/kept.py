@@ -129,4 +129,4 @@ def _all_in(blocks: Iterable[Block]) -> Iterator[tuple[Block, int, Attribute]]:
 
 def _release(block: Block, ordinal: int, holder: Attribute) -> Release:
     """It names the allocation, which is another one if a pod takes it again."""
-    return Release(block.cidr.at(ordinal), holder.holder, block.sequences.get(ordinal))
+    return Release(block.cidr.at(ordinal), holder.holder, block.sequences.get(ordinal, 0))

@@ -1,17 +1,19 @@
 """`tortie ipam release`: addresses by name, by handle or by report.
 
+A pod comes for an address that is kept for it at any time, so what its ADD has just taken counts as used, too.
+
 Invariant: an address whose workload has an endpoint is released only with --force.
 """
 
 from __future__ import annotations
 
 from domain.ipam.audit import UNREADABLE, audit
-from domain.ipam.audit_addresses import LEAKED, VANISHED_MACHINE, VANISHED_NODE, Endpoints, Holders
+from domain.ipam.audit_addresses import LEAKED, VANISHED_MACHINE, VANISHED_NODE, Endpoints, Holders, is_young
 from domain.ipam.audit_handles import ORPHAN
 from domain.ipam.block import Handle
 from domain.ipam.errors import IpamError
 from domain.ipam.inventory import COLLECT
-from domain.ipam.kept import kept_for
+from domain.ipam.kept import is_kept, is_unused, kept_for
 from domain.ipam.release import Release
 from entrypoints.tortie.answer import Answer, people, told
 from entrypoints.tortie.command import Command
@@ -186,6 +188,10 @@ def _require_unused(inventory: Inventory, addresses: Sequence[Address]) -> None:
         _, _, holder = holders.of(address) or (None, None, None)
         if holder is not None and endpoints.speak_for(holder, address):
             raise InUse(address, f"the container of {holder.holder} has an endpoint")
+        if holder is not None and is_kept(holder) and not is_unused(holder) and is_young(inventory, holder):
+            raise InUse(
+                address, f"an ADD has just taken it for {holder.secondary.get('pod')}, and may be at work still"
+            )
 
 
 COMMAND = Command(

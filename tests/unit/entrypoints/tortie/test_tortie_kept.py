@@ -101,6 +101,17 @@ def test_release_of_what_a_pod_has_wants_force(world, run):
     assert run("release", "--kept", "shop/web-0", "--force")[0] == 0
 
 
+def test_release_of_what_a_call_has_just_taken_wants_force(world, run):
+    """Its endpoint is not written yet; another pod would be given the address beside it."""
+    (address,) = world.add_pod(world.pod("db-x8", "node-b", keep="db"))
+    for chosen in (("--kept", "shop/db"), ("--ip", address), ("--handle", "net.kept.shop.db")):
+        code, out, err = run("release", *chosen)
+        assert (code, out) == (1, "")
+        assert f"{address} is in use: an ADD has just taken it for db-x8, and may be at work still" in err
+    world.clock.advance(100)
+    assert run("release", "--kept", "shop/db") == (0, f"Successfully released IP address {address}\n", "")
+
+
 def test_release_wants_one_thing(run):
     code, _, err = run("release", "--kept", "shop/db", "--ip", "10.9.0.8")
     assert code == 2
