@@ -171,4 +171,4 @@ def _rotated(log: LogHistory, events: tuple[Event, ...], lines: list[LogLine]) -
     moments = [event.when for event in events if event.when is not None and event.source != BLOCK]
     if lines and min(moments) >= first.when - NEAR:
         return ()
-    return (f"The log goes back to {rfc3339(first.when)} only; what it said before has been rotated away",)
+    return (f"The log begins at {rfc3339(first.when)}; what was before is not in it",)

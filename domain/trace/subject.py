@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from domain.ipam.inventory import Inventory
     from domain.workload.endpoint import WorkloadEndpoint
 
-SHORTEST = 8  # characters by which a container may be meant; what runtimes show has twelve or more
+SHORTEST = 8  # characters that a container's id may be meant by if it goes on; what runtimes show has twelve or more
 
 
 class Sought(Value):
-    """`pods` are (namespace, name). `beginning` is what the id of a container that is meant begins with, "" if none is;
-    `containers` are whole ids.
+    """`pods` are (namespace, name). `meant` is the whole id of a container or, from `SHORTEST` characters on, its
+    beginning, "" if none is meant; `containers` are whole ids that records and the log name.
 
     `addresses` are the subject itself: those of a pod are found by its records.
     """
@@ -29,14 +29,19 @@ class Sought(Value):
     containers: frozenset[str] = frozenset()
     pods: frozenset[tuple[str, str]] = frozenset()
     addresses: frozenset[Address] = frozenset()
-    beginning: str = ""
+    meant: str = ""
+
+    @property
+    def beginning(self) -> str:
+        """What a container's id may begin with; "" if it may not go on."""
+        return self.meant if len(self.meant) >= SHORTEST else ""
 
     @property
     def words(self) -> tuple[str, ...]:
         """One of them stands in each line about it. Names of endpoints double the dashes."""
         names = [name for _, name in self.pods]
         doubled = [f"-{name.replace('-', '--')}-" for name in names]
-        given = [self.beginning] if self.beginning else []
+        given = [self.meant] if self.meant else []
         return tuple(sorted({*self.containers, *given, *names, *doubled, *map(str, self.addresses)}))
 
     def is_in(self, text: str) -> bool:
@@ -49,7 +54,11 @@ class Sought(Value):
         )
 
     def has_container(self, container: str) -> bool:
-        return container in self.containers or (bool(self.beginning) and container.startswith(self.beginning))
+        return (
+            container in self.containers
+            or (bool(self.meant) and container == self.meant)
+            or (bool(self.beginning) and container.startswith(self.beginning))
+        )
 
     def is_of(self, endpoint: WorkloadEndpoint) -> bool:
         return (
@@ -99,7 +108,7 @@ def read_subject(text: str, namespace: str) -> Sought:
         pass
     if "/" in text:
         return Sought(pods=frozenset([_parted(text)]))
-    return Sought(pods=frozenset([(namespace, text)]), beginning=text if len(text) >= SHORTEST else "")
+    return Sought(pods=frozenset([(namespace, text)]), meant=text)
 
 
 def known_as(sought: Sought, inventory: Inventory) -> Sought:

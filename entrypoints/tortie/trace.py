@@ -70,7 +70,11 @@ def _run(options: Namespace, session: Session) -> Answer:
     trace = trace_workload(sought, session.work(), host)
     notes = tuple([f"Note: {printable(note)}" for note in trace.notes])
     if not trace.events:
-        why = "" if len(options.subject) >= SHORTEST else f"; of a container give {SHORTEST} characters or more"
+        why = (
+            ""
+            if len(options.subject) >= SHORTEST
+            else f"; of a container give its whole id, or {SHORTEST} characters of it"
+        )
         told = f". {printable(trace.notes[0])}" if trace.notes else ""
         raise Stopped(f"neither records nor the log know {printable(options.subject)}{why}{told}")
     return Answer(shown(options.output, _sheet(options.subject, trace, session.screen.width)), notes=notes)

@@ -133,7 +133,7 @@ def test_a_log_that_begins_later_than_the_workload_says_so(world):
     then = world.clock.now() + 3600 * SECOND
     line = json.dumps({"time": rfc3339(then), "call": "a", "message": f"Something about {address}"})
     found = trace(world, address, [line])
-    assert found.notes == (f"The log goes back to {rfc3339(then)} only; what it said before has been rotated away",)
+    assert found.notes == (f"The log begins at {rfc3339(then)}; what was before is not in it",)
     assert trace(world, "10.9.9.9", [line]).notes == found.notes
     assert trace(world, "10.9.9.9", ["rubbish"]).notes == ()
 

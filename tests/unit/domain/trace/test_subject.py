@@ -18,8 +18,8 @@ def test_a_subject_is_an_address_a_pod_or_either_a_pod_or_a_container():
     address = Address.parse("10.0.0.5")
     assert read_subject("10.0.0.5", "d") == Sought(addresses=frozenset([address]))
     assert read_subject("shop/web-0", "d") == Sought(pods=frozenset([("shop", "web-0")]))
-    assert read_subject("web-0", "d") == Sought(pods=frozenset([("d", "web-0")]))
-    assert read_subject(LONG, "d") == Sought(pods=frozenset([("d", LONG)]), beginning=LONG)
+    assert read_subject("web-0", "d") == Sought(pods=frozenset([("d", "web-0")]), meant="web-0")
+    assert read_subject(LONG, "d") == Sought(pods=frozenset([("d", LONG)]), meant=LONG)
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,14 @@ def test_holders_are_known_by_address_pod_and_container():
     assert not read_subject(LONG, "d").holds(held("net.other", namespace="d", pod="x"), there)
     assert not read_subject("web-0", "d").holds(Attribute(None, {}), there)
     assert container_of(f"a.net.{LONG}") == LONG
+
+
+def test_a_short_id_is_meant_if_it_is_whole():
+    sought = read_subject("c1", "d")
+    assert sought.has_container("c1")
+    assert not sought.has_container("c10")
+    assert not read_subject("shop/c1", "d").has_container("c1")
+    assert not read_subject("shop/c1", "d").has_container("")
 
 
 def test_records_name_containers():

@@ -99,7 +99,7 @@ def test_a_workload_that_is_there_has_its_records(tortie):
         (
             ("nobody",),
             1,
-            "the log know nobody; of a container give 8 characters or more. There",
+            "the log know nobody; of a container give its whole id, or 8 characters of it. There",
         ),
         (("nobody-at-all",), 1, "Error: neither records nor the log know nobody-at-all. There is no log at"),
         (("/",), 2, "name a pod, a container or an address"),
