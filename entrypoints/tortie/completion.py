@@ -6,7 +6,8 @@ Each script asks `tortie __complete WORD…`, the last word being the one that i
 `WORD<tab>WHAT IT IS`, or `:files`, `:folders`. So options, kinds and names in a datastore are known to one place, in
 Python, for every shell; and the self-contained executable needs no library for it (docs/decisions/0021).
 
-Invariant: `__complete` ends with 0 and writes nothing but answers, whatever state the datastore is in.
+Invariant: `__complete` ends with 0 and writes nothing but answers, whatever state the datastore is in. A shell puts an
+answer into the command line as it is, so what comes from the datastore can neither be run there nor be an option.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 WORD = "__complete"
 PATIENCE = 2.0  # seconds for the datastore
 FILES, FOLDERS = (":files", ""), (":folders", "")
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.,:/=+@%")  # to every shell
 _PATHS = {"FILE": FILES, "PATH": FILES, "DIR": FOLDERS, "FOLDER": FOLDERS}
 
 
@@ -166,7 +168,7 @@ def answered(words: Sequence[str], names: Names) -> str:
     fitting = [
         (text, about)
         for text, about in candidates(line, names)
-        if text.startswith((line.word, ":")) and text.isprintable() and " " not in text
+        if text.startswith((line.word, ":")) and _PLAIN.issuperset(text)
     ]
     return "".join([f"{text}\t{about}\n" if about or text.endswith("=") else f"{text}\n" for text, about in fitting])
 
@@ -185,9 +187,10 @@ def stored_names(kind: Kind, namespace: str, session: Session) -> list[str]:
 
     try:
         listings = kind.listings(namespace)
-        return [name_of(one.key) for each in listings for one in session.datastore.list(each, session.deadline)]
+        stored = [name_of(one.key) for each in listings for one in session.datastore.list(each, session.deadline)]
     except FAULTS:
         return []
+    return [name for name in stored if not name.startswith(("-", ":"))]
 
 
 def _add_arguments(parser: ArgumentParser) -> None:

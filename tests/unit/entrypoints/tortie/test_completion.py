@@ -19,7 +19,8 @@ from ports.errors import Unavailable
 from worlds.tortie_command import Tortie
 
 ROOT = Path(__file__).resolve().parents[4]
-NAMES = {"IPPool": ["p1", "p2", "bad name", "x\x1b[2J"], "Node": ["n1"], "WorkloadEndpoint": ["w"]}
+RUN_BY_A_SHELL = ["$(id)", "`id`", "p;id", "p|id", "p&id", "p>x", "~", "p*", "p'", 'p"', "p\\", "!1", "p#", "{a,b}"]
+NAMES = {"IPPool": ["p1", "p2", "bad name", "x\x1b[2J", *RUN_BY_A_SHELL], "Node": ["n1"], "WorkloadEndpoint": ["w"]}
 
 
 def asked(*words, given=None):
@@ -80,6 +81,13 @@ def test_names_are_those_of_the_datastore_that_the_line_means():
     given = {}
     asked("get", "--context=c", "-n", "prod", "ippools", "", given=given)
     assert given == {"context": "c", "namespace": "prod"}
+
+
+def test_a_name_that_would_be_an_option_is_left_out(capsys):
+    tortie = Tortie(capsys)
+    for name in ("-f", "--all", ":files", "n1"):
+        tortie.store(NodeKey(name), Node(Metadata(name)))
+    assert tortie.done("__complete", "delete", "nodes", "") == "n1\n"
 
 
 def test_a_datastore_that_does_not_answer_leaves_its_names_out(capsys):
