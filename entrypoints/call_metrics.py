@@ -152,8 +152,14 @@ def _merge(folder: str, own: tuple[FinishedCall, ...], log: Log) -> None:
         log.warning("Counting begins anew: the metrics file makes no sense", path=path, kept=SET_ASIDE, error=error)
         text = _with_all(EMPTY, calls)
     _write(folder, text)
+    failure: OSError | None = None
     for name in left:
-        os.unlink(f"{folder}/{name}")
+        try:
+            os.unlink(f"{folder}/{name}")
+        except OSError as error:  # what cannot be taken away must not have the others counted once more
+            failure = error
+    if failure is not None:
+        raise failure
 
 
 def _with_all(text: str, calls: list[FinishedCall]) -> str:

@@ -116,6 +116,19 @@ def test_who_finds_the_lock_taken_leaves_its_count_for_the_next(tmp_path: Path) 
     assert log.shown() == []
 
 
+def test_what_cannot_be_taken_away_has_nobody_counted_twice(tmp_path: Path) -> None:
+    """A folder has the name of one that is left, and stands before or after the others."""
+    log = RecordingLog()
+    for name in ("0", "z"):
+        (tmp_path / f".tortie_cni.pending,{name}").mkdir(parents=True)
+    for number in range(4):
+        (tmp_path / f".tortie_cni.pending,{number},{','.join(DEL)},5").touch()
+    for _ in range(3):
+        count_call(str(tmp_path), call(), log)
+    assert (counted(tmp_path), counted(tmp_path, DEL)) == (3, 4)
+    assert len(log.shown()) == 3
+
+
 def test_what_is_left_while_somebody_merges_is_taken_along(tmp_path: Path) -> None:
     """The one who merges looks once more after giving up the lock, since nobody else may come."""
 
