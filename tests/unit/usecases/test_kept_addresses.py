@@ -468,6 +468,23 @@ def test_when_its_time_is_over_it_is_given_up_for_who_is_short_of_addresses(left
     left.check()
 
 
+def test_a_call_gives_up_once_and_is_short_if_a_rival_takes_what_that_has_freed(left):
+    for number in range(15):
+        left.add_pod(left.pod(f"plain-{number}"))
+    left.clock.advance(SECONDS)
+
+    def rival(_verb, _key):
+        if "Gave up kept addresses" in "".join(left.log.shown("info")):
+            left.store.before = lambda _verb, _key: None
+            left.fast = left.add_pod(left.pod("fast"))
+
+    left.store.before = rival
+    with pytest.raises(IpamError):
+        left.add_pod(left.pod("slow"))
+    assert left.fast == left.had[:1]
+    left.check()
+
+
 def test_a_node_that_may_have_no_more_blocks_gives_up_what_its_own_keep(left):
     set_config(left.work(), get_config(left.work()).replace(max_blocks_per_host=1, strict_affinity=True))
     for number in range(3):
