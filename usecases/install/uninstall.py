@@ -101,7 +101,7 @@ def _carry_out(net_dir: str, known: dict[str, ReplacedRecord], steps: Sequence[_
 
 
 def _undo(step: _Step, files: HostFiles) -> str:
-    if step.verdict == NOTHING:
+    if step.verdict == NOTHING and not _has_our_mode(step, files):
         return f"unchanged {step.path}"
     if step.verdict == REMOVE:
         files.remove(step.path)
@@ -110,3 +110,15 @@ def _undo(step: _Step, files: HostFiles) -> str:
         return f"left      {step.path}, which somebody else has put there"
     files.move(step.kept, step.path)
     return f"restored  {step.path}"
+
+
+def _has_our_mode(step: _Step, files: HostFiles) -> bool:
+    """A file of ours may have the content of the one before it, and another mode."""
+    kept, found = files.look(step.kept), files.look(step.path)
+    return bool(
+        step.file.before in step.file.ours
+        and kept
+        and found
+        and kept.mode != found.mode
+        and files.digest(step.kept) == step.file.before
+    )

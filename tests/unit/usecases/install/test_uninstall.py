@@ -117,6 +117,31 @@ def test_what_was_the_same_already_is_what_comes_back() -> None:
     assert world.names(BIN) == ("calico",)
 
 
+def test_a_file_whose_content_is_ours_too_has_its_mode_again() -> None:
+    """A configuration that is installed as it was is 0600 from then on."""
+    world = InstallWorld()
+    world.files.put(CONF, "{}", 0o644)
+    before = world.on_the_host()
+    world.install(CNI_NETWORK_CONFIG="{}")
+    found = world.files.look(CONF)
+    assert found
+    assert found.mode == 0o600
+    assert f"restored  {CONF}" in world.uninstall()
+    assert {path: entry for path, entry in world.on_the_host().items() if path in before} == before
+
+
+@pytest.mark.parametrize("kept", ["gone", "another"])
+def test_a_file_whose_kept_one_is_not_it_stays(kept: str) -> None:
+    world = InstallWorld()
+    world.files.put(CONF, "{}", 0o644)
+    world.install(CNI_NETWORK_CONFIG="{}")
+    if kept == "gone":
+        world.files.remove(f"{NET}/.tortie-replaced/10-calico.conflist")
+    else:
+        world.files.put(f"{NET}/.tortie-replaced/10-calico.conflist", "another", 0o644)
+    assert f"unchanged {CONF}" in world.uninstall()
+
+
 class TestSomebodyElse:
     def test_nothing_is_changed_without_force(self, world: InstallWorld) -> None:
         install(world)
