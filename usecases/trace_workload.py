@@ -154,7 +154,10 @@ def _devices(inventory: Inventory, sought: Sought, host: Host) -> tuple[tuple[Ev
     endpoints = [endpoint for endpoint in inventory.endpoints if sought.is_of(endpoint)]
     here = [endpoint for endpoint in endpoints if endpoint.node == host.node]
     elsewhere = sorted({endpoint.node for endpoint in endpoints} - {host.node})
-    notes = [f"It is on node {node}; its log and its device are there" for node in elsewhere]
+    notes = [
+        f"It is on node {node}, and this host is {host.node or 'none'}; its log and its device are there"
+        for node in elsewhere
+    ]
     if not here:
         return (), tuple(notes)
     try:

@@ -103,7 +103,7 @@ def test_what_is_on_another_node_is_told(world):
     address = str(world.endpoints()[0].ip_networks[0].address)
     found = trace(world, address, node="another")
     assert told(found, "device") == []
-    assert found.notes == (f"It is on node {NODE}; its log and its device are there",)
+    assert found.notes == (f"It is on node {NODE}, and this host is another; its log and its device are there",)
 
 
 def test_devices_that_nobody_can_list_are_told(world):
