@@ -15,6 +15,7 @@ CHAPTERS = {
     "Begin": ("README.md", "docs/first-pod.md", "docs/install.md", "docs/from-calico.md", "docs/upgrade.md"),
     "Run it": (
         "docs/operating.md",
+        "docs/commands.md",
         "docs/kept-addresses.md",
         "docs/metrics.md",
         "docs/troubleshooting.md",
