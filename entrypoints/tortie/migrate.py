@@ -7,7 +7,8 @@
 Resources are exported as `get` shows them, and IPAM's own records as kubectl does, so that no kind of datastore is
 preferred. What Kubernetes itself says (nodes, pods, namespaces) is not written to it.
 
-Invariant: an import writes nothing until all of the file fits what is there, and leaves the datastore locked.
+Invariant: an import writes nothing until all of the file fits what is there, and no address could be given out twice;
+the datastore is locked from its first write on, and stays so.
 """
 
 from __future__ import annotations
@@ -16,13 +17,18 @@ from adapters.records.custom_names import V1
 from adapters.records.custom_resources import decode_object, encode_object
 from adapters.records.kinds import INNER_KINDS, KINDS
 from adapters.records.manifests import BadManifest, expand, exported, from_manifest, to_manifest
+from domain.ipam.pool_rules import check_pool_among
 from domain.json_text import JsonError, dumps, parse
 from entrypoints.tortie.answer import Answer, people
 from entrypoints.tortie.command import Command, Stopped
 from entrypoints.tortie.manifest_files import BadFile, documents_of, shown_as, shown_path, text_of
 from ports.datastore import (
     AllocationConfigKey,
+    BlockKey,
+    Blocks,
     ClusterInformationKey,
+    IPPoolKey,
+    IPPools,
     NodeKey,
     ProfileKey,
     Stored,
@@ -101,16 +107,16 @@ def _import(options: Namespace, session: Session) -> Answer:
     records = [(key, record) for key, record in records if key not in derived]
     for key, record in records:
         _require_room(session, key, record)
+    _require_apart(session, records)
     notes = [f"Left out, since Kubernetes says it itself: {_counted(derived)}"] if derived else []
     if options.dry_run:
         return Answer(people([f"Would have imported {_counted([key for key, _ in records])}; nothing is written"]))
-    for key, record in records:
+    _lock_what_is_there(session)
+    for key, record in sorted(records, key=lambda one: not isinstance(one[0], ClusterInformationKey)):
         try:
             session.datastore.create(key, record, session.deadline)
         except AlreadyExists:
             _require_room(session, key, record)
-    if session.datastore.get(ClusterInformationKey("default"), session.deadline) is not None:
-        set_ready(session.work(), ready=False)
     done = f"Successfully imported {_counted([key for key, _ in records])}."
     return Answer(
         people([done, "The datastore is locked; `tortie datastore migrate unlock` opens it."]), notes=tuple(notes)
@@ -151,6 +157,26 @@ def _require_room(session: Session, key: Key[Any], record: Any) -> None:
     if there is None or isinstance(key, ClusterInformationKey) or _bare(there) == _bare(Stored(key, record, "")):
         return
     raise Stopped(f"{record_title(key)} is there already, and is another one; import into an empty datastore")
+
+
+def _require_apart(session: Session, records: Sequence[tuple[Key[Any], Any]]) -> None:
+    """No pool or block shares addresses with another one that is there: some would be given out twice."""
+    store, imported = session.datastore, {key for key, _ in records}
+    pools = [one.record for one in store.list(IPPools(), session.deadline) if one.key not in imported]
+    blocks = [one for one in store.list(Blocks(), session.deadline) if one.key not in imported]
+    for key, record in records:
+        if isinstance(key, IPPoolKey) and record.cidr is not None:
+            check_pool_among(record, pools)
+        near = [block for block in blocks if isinstance(key, BlockKey) and block.record.cidr.overlaps(key.cidr)]
+        if near:
+            there = record_title(near[0].key)
+            raise Stopped(f"{record_title(key)} overlaps {there}, which is there; import into an empty datastore")
+
+
+def _lock_what_is_there(session: Session) -> None:
+    """Else a call could draw from a pool that is written before the blocks that are in use of it."""
+    if session.datastore.get(ClusterInformationKey("default"), session.deadline) is not None:
+        set_ready(session.work(), ready=False)
 
 
 def _bare(stored: Stored[Any]) -> Json:

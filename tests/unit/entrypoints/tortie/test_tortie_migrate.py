@@ -9,7 +9,7 @@ import pytest
 from adapters.records.codec import key_text
 from domain.ipam.address import Cidr
 from domain.ipam.block import HOST, Affinity, Attribute, Handle, Owner, new_block
-from domain.ipam.pools import AllocationConfig
+from domain.ipam.pools import AllocationConfig, Pool
 from domain.resource import Metadata
 from domain.workload.endpoint import WorkloadEndpoint
 from ports.datastore import (
@@ -18,6 +18,7 @@ from ports.datastore import (
     BlockKey,
     ClusterInformationKey,
     HandleKey,
+    IPPoolKey,
     WorkloadEndpointKey,
 )
 from worlds.tortie_command import Tortie
@@ -91,6 +92,41 @@ def test_an_import_that_does_not_fit_writes_nothing(tortie, other, exported):
     why = other.failed("datastore", "migrate", "import", "-f", path)
     assert why == "ipamhandle net.C1 is there already, and is another one; import into an empty datastore"
     assert other.datastore.records_text() == before
+
+
+def test_an_import_gives_no_address_to_two(tortie, other, exported):
+    """Into a cluster that runs, with a pool or a block of its own over the same addresses."""
+    path = exported("json")
+    other.done("init", "--pool", "10.99.0.0/24", "--node", "n9")
+    other.done("delete", "ippool", "default-ipv4-ippool")
+    small = Cidr.parse("10.244.0.16/28")
+    other.store(BlockKey(small), new_block(small, "host:n9", None, 1).take((0,), Attribute("net.C9", {"node": "n9"})))
+    before = other.datastore.records_text()
+    why = other.failed("datastore", "migrate", "import", "-f", path)
+    assert (
+        why
+        == "ipamblock 10-244-0-0-26 overlaps ipamblock 10-244-0-16-28, which is there; import into an empty datastore"
+    )
+    other.store(IPPoolKey("mine"), Pool(Metadata("mine"), "10.244.128.0/17"))
+    why = other.failed("datastore", "migrate", "import", "-f", path, "--dry-run")
+    assert "10.244.0.0/16 overlaps 10.244.128.0/17 of IPPool mine" in why
+    other.done("delete", "ippool", "mine")
+    assert other.datastore.records_text() == before
+
+
+def test_an_import_locks_before_it_writes(tortie, other, exported):
+    path = exported("json")
+    other.done("init", "--pool", "10.99.0.0/24", "--node", "n9")
+    other.done("delete", "ippool", "default-ipv4-ippool")
+
+    def written(verb, key):
+        if verb == "create":
+            ready = other.get(ClusterInformationKey("default")).datastore_ready
+            assert ready is False, f"{key} was written while calls could allocate"
+
+    other.datastore.before = written
+    other.done("datastore", "migrate", "import", "-f", path)
+    assert other.get(BlockKey(CIDR)) == tortie.get(BlockKey(CIDR))
 
 
 def test_what_kubernetes_says_itself_is_left_out(tortie, other, exported):
