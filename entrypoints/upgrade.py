@@ -85,7 +85,7 @@ def old_programs(folder: str) -> tuple[str, ...]:
     A `calico` that is this very program stays: it works only while the datastore is ready, and the runtime needs it
     when it is ready again. Perhaps it is what is running right now, under another name.
     """
-    from adapters.linux.process.plugin_path import is_this_program
+    from adapters.plugin_path import is_this_program
 
     own = getattr(sys.modules["__main__"], "__file__", None) or sys.executable
     paths = [os.path.join(folder, name) for name in PROGRAMS]

@@ -110,7 +110,7 @@ def ipam_plugin(type: str, conf: BridgeConf, environ: Mapping[str, str], clock: 
 
 
 def _is_installed(type: str, environ: Mapping[str, str]) -> bool:
-    from adapters.linux.process.plugin_path import find_plugin
+    from adapters.plugin_path import find_plugin
 
     try:
         find_plugin(type, tuple(environ.get("CNI_PATH", "").split(":")))

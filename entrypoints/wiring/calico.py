@@ -247,7 +247,7 @@ def ipam_plugin(netconf: NetConf, environment: Mapping[str, str], runtime: Runti
 
 
 def _is_own(type: str, environment: Mapping[str, str]) -> bool:
-    from adapters.linux.process.plugin_path import find_plugin, is_this_program
+    from adapters.plugin_path import find_plugin, is_this_program
 
     own = own_path()
     try:

@@ -107,7 +107,8 @@ def ipam_plugin(netconf: NetConf, environment: Mapping[str, str], runtime: Runti
 
 
 def _is_own(type: str, environment: Mapping[str, str], program: str) -> bool:
-    from adapters.windows.plugin_path import find_plugin, is_this_program
+    from adapters.plugin_path import is_this_program
+    from adapters.windows.plugin_path import find_plugin
 
     try:
         path = find_plugin(type, tuple(environment.get("CNI_PATH", "").split(":")))

@@ -10,7 +10,7 @@ import os
 from adapters.executed_ipam import ExecutedIpam, Ran
 from adapters.linux.files import reason
 from adapters.linux.process.child import ChildCommand, Finished, dies_with_us, run
-from adapters.linux.process.plugin_path import find_plugin
+from adapters.plugin_path import find_plugin
 from ports.errors import Expired, Refused
 
 TYPE_CHECKING = False

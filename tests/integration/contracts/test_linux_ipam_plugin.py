@@ -444,7 +444,7 @@ def test_loading_the_adapter_does_not_load_slow_modules() -> None:
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
         "import adapters.linux.process.plugin_exec, adapters.linux.lock_file\n"
         "import adapters.linux.node_files, adapters.linux.clock\n"
-        "import adapters.linux.readiness_http, adapters.linux.process.plugin_path, adapters.linux.cluster_absent\n"
+        "import adapters.linux.readiness_http, adapters.plugin_path, adapters.linux.cluster_absent\n"
         "print(*sorted(sys.modules))\n"
     )
     loaded = subprocess.run([sys.executable, "-ISBc", program], capture_output=True, text=True, check=True).stdout

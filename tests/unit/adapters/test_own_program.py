@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.linux.process.plugin_path import is_this_program
+from adapters.plugin_path import is_this_program
 
 BODY = b"\x7fELF" + b"x" * 1000 + b"\n"
 STAMP = b"# build-stamp: 2026-11-29 abcdef\n"

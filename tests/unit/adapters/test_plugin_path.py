@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from adapters.linux.files import reason
-from adapters.linux.process.plugin_path import find_plugin
+from adapters.plugin_path import find_plugin
 from ports.errors import Refused
 
 

@@ -12,6 +12,7 @@ import pytest
 from adapters.linux.clock import SystemClock
 from adapters.memory.clock import MemoryClock
 from adapters.memory.log import RecordingLog
+from adapters.plugin_path import is_this_program
 from adapters.windows.deletion_stamps import KEY, RegistryStamps
 from adapters.windows.host_interfaces import PowerShellInterfaces
 from adapters.windows.lock import WindowsLock
@@ -19,7 +20,7 @@ from adapters.windows.memory_host import MemoryMutex
 from adapters.windows.mutex import NamedMutex
 from adapters.windows.node import WindowsNode
 from adapters.windows.plugin_exec import WindowsIpamPlugin
-from adapters.windows.plugin_path import find_plugin, is_this_program
+from adapters.windows.plugin_path import find_plugin
 from adapters.windows.powershell import PowerShell
 from adapters.windows.process import WindowsCommand, run
 from contracts.lock import LockContract

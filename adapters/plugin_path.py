@@ -16,9 +16,11 @@ from ports.errors import Refused
 
 _TAIL = 200
 _STAMP = b"# build-stamp: "
+# On Windows there is only the last one, and Python itself closes what it opens in programs that are started.
+_OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-def find_plugin(type: str, path: tuple[str, ...]) -> str:
+def find_plugin(type: str, path: tuple[str, ...], extensions: tuple[str, ...] = ("",)) -> str:
     """The first regular file of that name in the directories of `path`; links are followed. `Refused` without one."""
     if not type:
         raise Refused("no plugin name provided")
@@ -27,9 +29,10 @@ def find_plugin(type: str, path: tuple[str, ...]) -> str:
     if not path:
         raise Refused("no paths provided")
     for directory in path:
-        candidate = os.path.join(directory, type)
-        if directory and _is_file(candidate):  # an empty entry is a mistake, not the working directory
-            return candidate
+        for extension in extensions:
+            candidate = os.path.join(directory, type + extension)
+            if directory and _is_file(candidate):  # an empty entry is a mistake, not the working directory
+                return candidate
     raise Refused(f"failed to find plugin {go_quoted(type)} in path [{' '.join(path)}]")
 
 
@@ -57,8 +60,9 @@ def is_this_program(candidate_path: str, own_path: str) -> bool:
 
 
 def _tail(path: str) -> bytes:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    descriptor = os.open(path, _OPEN)
     try:
-        return os.pread(fd, _TAIL, max(0, os.fstat(fd).st_size - _TAIL))
+        os.lseek(descriptor, max(0, os.fstat(descriptor).st_size - _TAIL), os.SEEK_SET)
+        return os.read(descriptor, _TAIL)
     finally:
-        os.close(fd)
+        os.close(descriptor)
