@@ -77,9 +77,11 @@ def _release(call: Call, runtime: Runtime, identity: Identity, work: Work) -> No
         (held,) = fetch_sound(work.datastore, work.log, HandleKey(legacy), deadline=work.deadline)
     if held is not None and not isinstance(held, Damaged):
         free_held(work, held, cooldown, seen)
-    elif free_without_handle(work, Owner(HOST, identity.node), handle, cooldown, identity.container_id):
+        return
+    freed, left = free_without_handle(work, Owner(HOST, identity.node), handle, cooldown, identity.container_id)
+    if freed:
         runtime.log.warning("Freed addresses whose handle record was gone", handle=handle)
-    else:
+    elif not left:
         runtime.log.warning("Asked to release a container that holds no address", handle=handle)
 
 

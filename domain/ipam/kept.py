@@ -111,6 +111,12 @@ def left_by(block: Block, container: str, now: int) -> Block:
     return left
 
 
+def kept_name_of(block: Block, container: str) -> str:
+    """What the kept addresses that a sandbox has there are kept for; "" if it has none."""
+    names = [holder.secondary[KEPT_AS] for _, holder in kept_in(block) if holder.secondary.get(KEPT_BY) == container]
+    return next(iter(names), "")
+
+
 def over_in(blocks: Iterable[Block], now: int) -> list[Release]:
     """What may be given up of those blocks."""
     return [_release(*found) for found in _all_in(blocks) if is_over(found[2], now)]

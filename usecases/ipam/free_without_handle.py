@@ -23,17 +23,19 @@ if TYPE_CHECKING:
     from usecases.ipam.work import Work
 
 
-def free_without_handle(work: Work, owner: Owner | None, handle: str, cooldown: int, container: str = "") -> int:
-    """How many addresses were freed. `owner` is the node that asks; None: an operator does, who can wait.
+def free_without_handle(
+    work: Work, owner: Owner | None, handle: str, cooldown: int, container: str = ""
+) -> tuple[int, int]:
+    """How many addresses were freed, and in how many blocks the `container` left some to a name that they are kept for.
 
-    Those that are kept for a name, and that the `container` has, are left to the name.
+    `owner` is the node that asks; None: an operator does, who can wait.
     """
     mine = Chosen(lambda block: block.held_by(handle), cooldown)
     if owner is None or work.datastore.lists_in_one_go:
         blocks = work.datastore.list(Blocks(), work.deadline)
     else:
         blocks = _own(work, owner)
-    freed = 0
+    freed = left = 0
     for stored in blocks:
         if stored.record.held_by(handle):
             try:
@@ -43,8 +45,8 @@ def free_without_handle(work: Work, owner: Owner | None, handle: str, cooldown: 
         if container and any(one.secondary.get(KEPT_BY) == container for one in stored.record.attributes):
             from usecases.ipam.unused_kept import leave_in  # few networks keep addresses
 
-            leave_in(work, stored.record.cidr, container)
-    return freed
+            left += leave_in(work, stored.record.cidr, container)
+    return freed, left
 
 
 def _own(work: Work, owner: Owner) -> tuple[Stored[Block], ...]:

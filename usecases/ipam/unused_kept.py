@@ -8,7 +8,7 @@ Invariant: what another sandbox has stays. One that a pod has taken again meanwh
 
 from __future__ import annotations
 
-from domain.ipam.kept import left_by, over_in
+from domain.ipam.kept import kept_name_of, left_by, over_in
 from ports.datastore import BlockKey
 from ports.errors import Damaged, PortError
 from usecases.ipam.release_listed import release_listed
@@ -29,14 +29,14 @@ MOST = 16  # addresses that one call gives up
 
 def leave_in(work: Work, cidr: Cidr, container: str) -> bool:
     """Whether the sandbox had a kept address in that block."""
-    had = False
+    had = ""
 
     def left(present: Block | None) -> Block | Leave:
         nonlocal had
         after = left_by(present, container, work.clock.now()) if present else None
         if present is None or after is None or after == present:
             return LEAVE
-        had = True
+        had = kept_name_of(present, container)
         return after.replace(sequence=present.sequence + 1)
 
     try:
@@ -44,8 +44,8 @@ def leave_in(work: Work, cidr: Cidr, container: str) -> bool:
     except Damaged as error:
         tell_damaged(work.log, error)
     if had:
-        work.log.info("Keeping an address for its name", block=cidr, container=container)
-    return had
+        work.log.info("Keeping an address for its name", name=had, block=cidr, container=container)
+    return bool(had)
 
 
 def give_up_kept(work: Work, blocks: Iterable[Block]) -> bool:

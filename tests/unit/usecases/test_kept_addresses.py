@@ -577,6 +577,9 @@ def test_a_del_finds_it_in_the_nodes_blocks_when_the_pod_is_gone(paged):
     world.del_pod(pod)
     assert len(addresses(world, "db")) == 1
     assert not any("pod" in holder.secondary for holder in world.kept("db").values())
+    assert world.log.shown("warning") == []
+    (told,) = [line for line in world.log.shown("info") if line.startswith("Keeping")]
+    assert told.endswith(f" name={SPACE}/db")
 
 
 def test_a_del_without_the_setting_leaves_it_with_the_name(world):
