@@ -10,21 +10,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-from errno import EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM
+from errno import EISDIR, ELOOP, EPERM
 
-from ports.host_files import STAGE, STAGE_END
+from adapters.seen_host_files import GONE, is_stage, stage_in
 
-GONE = (ENOENT, ENOTDIR)
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
-
-
-def is_stage(name: str) -> bool:
-    return name.startswith(STAGE) and name.endswith(STAGE_END)
-
-
-def stage_in(folder: str) -> str:
-    """A path for a new one."""
-    return f"{folder}/{STAGE}{os.urandom(8).hex()}{STAGE_END}"
 
 
 def open_stage(folder: str) -> tuple[str, int]:

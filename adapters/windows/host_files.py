@@ -11,19 +11,18 @@ from __future__ import annotations
 
 import os
 import time
-from errno import ENOENT, ENOTDIR
-from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG, filemode
+from stat import S_IMODE, S_ISDIR, filemode
 from typing import TYPE_CHECKING
 
 from adapters.regular_file import read_regular
-from ports.host_files import FILE, FOLDER, LINK, OTHER, STAGE, STAGE_END, HostFileError, HostFiles, Look
+from adapters.seen_host_files import GONE, SeenHostFiles, is_stage, stage_in
+from ports.host_files import FILE, LINK, STAGE, STAGE_END, HostFileError
 from ports.node import MissingFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_GONE = (ENOENT, ENOTDIR)
 _LOCK = ".lock"
 _HELD = f"{STAGE}held{STAGE_END}"
 _PIECE = 1 << 20
@@ -31,7 +30,7 @@ _PAUSE = 0.05
 _BINARY = getattr(os, "O_BINARY", 0)
 
 
-class WindowsHostFiles(HostFiles):
+class WindowsHostFiles(SeenHostFiles):
     """`locking` is what Python has on Windows as `msvcrt`; `replace` renames over what is there."""
 
     def __init__(self, locking: Any = None, replace: Callable[[str, str], None] = os.replace) -> None:
@@ -39,59 +38,16 @@ class WindowsHostFiles(HostFiles):
         self._replace = replace
         self._stages: dict[str, int] = {}  # path → descriptor that holds the lock
 
-    def look(self, path: str, *, follow: bool = False) -> Look | None:
-        try:
-            found = os.stat(path) if follow else os.lstat(path)
-        except (OSError, ValueError) as error:
-            if isinstance(error, OSError) and error.errno in _GONE:
-                return None
-            raise _failed("stat", path, error) from error
-        return Look(_kind(found.st_mode), found.st_size, S_IMODE(found.st_mode))
+    def _why(self, error: OSError | ValueError) -> str:
+        return (error.strerror or str(error)).lower() if isinstance(error, OSError) else "invalid argument"
 
     def read(self, path: str) -> bytes:
         try:
             return read_regular(path)
         except OSError as error:
-            if error.errno in _GONE:
+            if error.errno in GONE:
                 raise MissingFile(path) from None
-            raise _failed("open", path, error) from error
-
-    def names(self, folder: str) -> tuple[str, ...]:
-        try:
-            found = sorted(os.listdir(folder))
-        except (OSError, ValueError) as error:
-            if isinstance(error, OSError) and error.errno in _GONE:
-                raise MissingFile(folder) from None
-            raise _failed("open", folder, error) from error
-        return tuple([name for name in found if not is_stage(name)])
-
-    def same(self, source: str, target: str) -> bool:
-        from_there = self.look(source, follow=True)
-        if from_there is None:
-            raise HostFileError("stat", source, "no such file or directory")
-        if self.look(target) != from_there or from_there.kind != FILE:
-            return False
-        try:
-            return _equal(source, target)
-        except OSError as error:
-            raise _failed("read", error.filename or source, error) from error
-
-    def digest(self, path: str) -> str:
-        found = self.look(path)
-        if found is None:
-            return ""
-        if found.kind != FILE:
-            return f"{found.kind}: {os.readlink(path)}" if found.kind == LINK else found.kind
-        from domain.bounded_name import sha512
-
-        state = sha512()
-        try:
-            with open(path, "rb") as file:
-                while piece := file.read(_PIECE):
-                    state.update(piece)
-        except OSError as error:
-            raise _failed("read", path, error) from error
-        return f"sha512:{state.hexdigest()}"
+            raise self._failed("open", path, error) from error
 
     def why_unwritable(self, folder: str) -> str:
         probe = stage_in(folder)
@@ -99,15 +55,8 @@ class WindowsHostFiles(HostFiles):
             os.mkdir(probe)
             os.rmdir(probe)
         except (OSError, ValueError) as error:
-            return _reason(error)
+            return self._why(error)
         return ""
-
-    def identity(self, folder: str) -> str:
-        try:
-            found = os.stat(folder)
-        except (OSError, ValueError):
-            return ""
-        return f"{found.st_dev}:{found.st_ino}" if S_ISDIR(found.st_mode) else ""
 
     def make_folder(self, path: str, mode: int = 0o755) -> None:
         try:
@@ -115,7 +64,7 @@ class WindowsHostFiles(HostFiles):
                 os.makedirs(path)
                 os.chmod(path, mode)
         except (OSError, ValueError) as error:
-            raise _failed("mkdir", path, error) from error
+            raise self._failed("mkdir", path, error) from error
 
     def held(self, folder: str) -> _Held:
         return _Held(f"{folder}/{_HELD}", self._lock)
@@ -128,7 +77,7 @@ class WindowsHostFiles(HostFiles):
             lock = os.open(f"{stage}/{_LOCK}", os.O_RDWR | os.O_CREAT | _BINARY)
             self._lock.take(lock)
         except (OSError, ValueError) as error:
-            raise _failed("mkdir", f"{folder}/{STAGE}*{STAGE_END}", error) from error
+            raise self._failed("mkdir", f"{folder}/{STAGE}*{STAGE_END}", error) from error
         self._stages[stage] = lock
         return stage
 
@@ -163,7 +112,7 @@ class WindowsHostFiles(HostFiles):
                 os.fsync(file.fileno())
             os.chmod(path, mode)
         except (OSError, ValueError) as error:
-            raise _failed("open", path, error) from error
+            raise self._failed("open", path, error) from error
 
     def copy(self, source: str, path: str, like: str = "") -> None:  # noqa: ARG002 - there are no labels
         found = self.look(source, follow=True)
@@ -180,7 +129,7 @@ class WindowsHostFiles(HostFiles):
                 mode = S_IMODE(os.fstat(origin.fileno()).st_mode)
             os.chmod(path, mode)
         except (OSError, ValueError) as error:
-            raise _failed("open", getattr(error, "filename", None) or source, error) from error
+            raise self._failed("open", getattr(error, "filename", None) or source, error) from error
 
     def keep(self, path: str, kept: str) -> None:
         """By a copy: of a program that runs no second name could be removed later."""
@@ -191,7 +140,7 @@ class WindowsHostFiles(HostFiles):
         try:
             os.symlink(os.readlink(path), kept)
         except OSError as error:
-            raise _failed("link", path, error) from error
+            raise self._failed("link", path, error) from error
 
     def move(self, path: str, target: str) -> None:
         try:
@@ -200,7 +149,7 @@ class WindowsHostFiles(HostFiles):
             except PermissionError:
                 self._replace_running(path, target)
         except (OSError, ValueError) as error:
-            raise _failed("rename", target, error) from error
+            raise self._failed("rename", target, error) from error
 
     def _replace_running(self, path: str, target: str) -> None:
         """For a moment nothing is there. What cannot be put into its place leaves the old file where it was."""
@@ -223,8 +172,8 @@ class WindowsHostFiles(HostFiles):
         try:
             os.unlink(path)
         except (OSError, ValueError) as error:
-            if not (isinstance(error, OSError) and error.errno in _GONE):
-                raise _failed("remove", path, error) from error
+            if not (isinstance(error, OSError) and error.errno in GONE):
+                raise self._failed("remove", path, error) from error
 
     def remove_tree(self, path: str) -> None:
         """Of a stage the lock goes first: Windows removes no file that is open."""
@@ -233,7 +182,7 @@ class WindowsHostFiles(HostFiles):
         try:
             _remove_tree(path)
         except (OSError, ValueError) as error:
-            raise _failed("remove", path, error) from error
+            raise self._failed("remove", path, error) from error
 
 
 class Octets:
@@ -274,15 +223,6 @@ class _Held:
         os.close(self._descriptor)
 
 
-def is_stage(name: str) -> bool:
-    return name.startswith(STAGE) and name.endswith(STAGE_END)
-
-
-def stage_in(folder: str) -> str:
-    """A path for a new one."""
-    return f"{folder}/{STAGE}{os.urandom(8).hex()}{STAGE_END}"
-
-
 def _remove_tree(path: str) -> None:
     """A missing one is fine. OSError for what cannot be removed; what can is gone then."""
     try:
@@ -295,27 +235,3 @@ def _remove_tree(path: str) -> None:
     for name in os.listdir(path):
         _remove_tree(f"{path}/{name}")
     os.rmdir(path)
-
-
-def _failed(operation: str, path: str, error: OSError | ValueError) -> HostFileError:
-    return HostFileError(operation, path, _reason(error))
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return (error.strerror or str(error)).lower() if isinstance(error, OSError) else "invalid argument"
-
-
-def _kind(mode: int) -> str:
-    if S_ISREG(mode):
-        return FILE
-    return FOLDER if S_ISDIR(mode) else LINK if S_ISLNK(mode) else OTHER
-
-
-def _equal(source: str, target: str) -> bool:
-    with open(source, "rb") as one, open(target, "rb") as other:
-        while True:
-            piece = one.read(_PIECE)
-            if piece != other.read(_PIECE):
-                return False
-            if not piece:
-                return True
