@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 
-from adapters.records.manifests import BadManifest, from_manifest, to_manifest
+from adapters.records.manifests import BadManifest, from_manifest, revision_of, to_manifest
 from domain.json_patch import BadPatch, merged, patched
 from entrypoints.tortie.answer import Answer, people
-from entrypoints.tortie.command import Command
+from entrypoints.tortie.command import Command, Stopped
 from entrypoints.tortie.manifest_files import BadFile, documents_of, read_documents
 from entrypoints.tortie.resources import (
     DEFAULT_NAMESPACE,
@@ -49,15 +49,24 @@ def _change(session: Session, options: Namespace, key: Key[Any], change: Change)
         stored = store.get(key, session.deadline)
         if stored is None:
             raise Missing(key)
-        changed, record = from_manifest(change(to_manifest(stored)))
+        manifest = change(to_manifest(stored))
+        changed, record = from_manifest(manifest)
         if changed != key:
             raise BadManifest(f"{key}: a patch cannot change kind, name or namespace; it would be {changed}")
+        _require_revision(key, manifest, stored.revision)
         try:
             apply_resource(store, key, record, stored.revision, session.deadline)
         except Conflict:
             continue  # somebody wrote in between: read again, and change that
         return
     raise Conflict(key)
+
+
+def _require_revision(key: Key[Any], manifest: Json, revision: str) -> None:
+    """Who names a resourceVersion wants that one changed, and no later one."""
+    wanted = revision_of(manifest) if isinstance(manifest, dict) else None
+    if wanted not in (None, revision):
+        raise Stopped(f"{key} is not at resourceVersion {wanted}; get it again, or leave resourceVersion out")
 
 
 def _one(options: Namespace) -> Key[Any]:

@@ -328,6 +328,20 @@ def test_a_patch_is_tried_again_on_what_a_rival_has_written(two):
     assert (two.get(IPPoolKey("a")).disabled, two.get(IPPoolKey("a")).nat_outgoing) == (True, True)
 
 
+def test_a_patch_of_one_version_leaves_a_later_one(two):
+    def patch(revision):
+        return json.dumps({"spec": {"disabled": True}, "metadata": {"resourceVersion": revision}})
+
+    read = two.datastore.get(IPPoolKey("a"), two.clock.deadline(60)).revision
+    two.done("label", "ippool", "a", "rack=later", "--overwrite")
+    why = two.failed("patch", "ippool", "a", "-p", patch(read))
+    assert why == f"IPPool(a) is not at resourceVersion {read}; get it again, or leave resourceVersion out"
+    assert not two.get(IPPoolKey("a")).disabled
+    now = two.datastore.get(IPPoolKey("a"), two.clock.deadline(60)).revision
+    two.done("patch", "ippool", "a", "-p", patch(now))
+    assert two.get(IPPoolKey("a")).disabled
+
+
 def test_labels_are_set_changed_and_removed(two):
     """A11."""
     assert two.done("label", "node", "n1", "rack=r7", "x.io/zone=a") == "Successfully labelled Node(n1)\n"
