@@ -119,7 +119,7 @@ def _release_handle(work: Work, options: Namespace) -> Answer:
             raise IpamError(f"{damaged.subject} is damaged: {damaged.reason}; {COLLECT}, or release it with --force")
     if damaged is not None:
         return _release_damaged(work, options, damaged, addresses)
-    if not free_handle(work, handle) and not free_without_handle(work, None, handle, cooldown_seconds(work)):
+    if not free_handle(work, handle) and not any(free_without_handle(work, None, handle, cooldown_seconds(work))):
         raise IpamError(f"no handle {handle}, and no address is held under it")
     left = _in_damaged_blocks(inventory, handle)
     text = _outcome_text(options, addresses, handle="" if left else handle)
