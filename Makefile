@@ -199,7 +199,7 @@ site: bootstrap  ## make build/site of the documents, to be read and searched wi
 	@TORTIE_VERSION=$(VERSION) build/site-tools/bin/sphinx-build -q -W --keep-going -j 2 -c packaging/site -d build/site-doctrees build/site-source build/site
 	@echo "build/site/index.html"
 
-documents: dist site  ## the site, and the commands that documents show, with a cluster too, on the executable (root)
+documents: build dist site  ## the site, and the commands that documents show, with a cluster too, on the executable (root)
 	@packaging/bootstrap.sh kubernetes "make documents"
 	TORTIE_DOCUMENTS_CLUSTER=1 TORTIE_BIN=$(abspath $(EXECUTABLE)) $(PYTEST) tests/integration/documents tests/unit/house/test_documents.py tests/unit/house/test_command_blocks.py $(PYTEST_ARGS)
 
