@@ -15,6 +15,7 @@ from adapters.memory.node import MemoryNode
 from domain.cluster import Node
 from domain.cni.netconf import IpamSettings, NetConf
 from domain.cni.request import CniArgs, Request
+from domain.cni.result import Result
 from domain.ipam.address import Address, Cidr
 from domain.ipam.block import CONFIRMED, HOST, PENDING, PENDING_DELETION, Affinity, Owner
 from domain.ipam.errors import IpamError
@@ -59,6 +60,19 @@ def call_of(container: str, node: str, verb: str = "ADD", address: str = "", **i
     )
 
 
+def answer_of(call: Call, runtime: Runtime, *, delivered: bool = True) -> Result:
+    """Of one ADD; all is undone on failure, as the entrypoint does, and if the answer cannot be delivered."""
+    undo = Undo(runtime.clock, runtime.log)
+    try:
+        result = assign_addresses(call, runtime, undo)
+    except BaseException:
+        undo.run()
+        raise
+    if not delivered:
+        undo.run()
+    return result
+
+
 class World:
     """`store` is shared; each call gets a runtime of its own over whatever view of the store it is given.
 
@@ -96,15 +110,8 @@ class World:
         )
 
     def add(self, call: Call, store=None) -> frozenset[str]:
-        """The addresses of one ADD; on failure everything is undone, as the entrypoint does."""
-        runtime = self.runtime(store)
-        undo = Undo(runtime.clock, runtime.log)
-        try:
-            result = assign_addresses(call, runtime, undo)
-        except BaseException:
-            undo.run()
-            raise
-        return frozenset(str(ip.address.address) for ip in result.ips)
+        """The addresses of one ADD."""
+        return frozenset(str(ip.address.address) for ip in answer_of(call, self.runtime(store)).ips)
 
     def delete(self, call: Call, store=None) -> None:
         release_addresses(call, self.runtime(store))

@@ -13,7 +13,7 @@ a whole call of his own there. What must hold:
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import invariant, precondition, rule
 
 from adapters.memory.cluster import MemoryCluster
 from adapters.memory.log import RecordingLog
@@ -22,31 +22,26 @@ from domain.cni.errors import CniError
 from domain.cni.netconf import IpamSettings, KeepAddresses, NetConf
 from domain.cni.request import CniArgs, Request
 from domain.ipam.address import Address
-from domain.ipam.audit import is_clean
 from domain.ipam.block import KEPT_BY
 from domain.ipam.errors import IpamError, StillContended
 from domain.ipam.kept import is_unused, kept_in
 from domain.ipam.release import Release
-from domain.resource import Metadata
 from domain.workload.annotations import KEEP_ADDRESSES
-from domain.workload.endpoint import WorkloadEndpoint
 from domain.workload.kept_wish import wished_name
 from domain.workload.pod import OwnerReference, Pod
-from ports.datastore import Blocks, WorkloadEndpointKey
+from ports.datastore import Blocks
 from ports.errors import PortError
-from usecases.assign_addresses import assign_addresses
 from usecases.calls.call import Call
-from usecases.calls.safeguards import Undo
-from usecases.check_ipam import check_ipam
 from usecases.collect_ipam import Sweep, collect_ipam
 from usecases.ipam.free_addresses import free_handle
 from usecases.ipam.release_listed import release_listed
 from usecases.release_addresses import release_addresses
-from worlds.ipam_world import NEVER, NODES, World
-from worlds.scheduler import DIE_AFTER, DIE_BEFORE, LOSE_REPLY, PROCEED, Died
+from worlds.ipam_world import NEVER, NODES, World, answer_of
+from worlds.scheduler import Died
+from worlds.troubled_life import DUAL, SPACE, TroubledLife, deliveries, endpoint_key, nodes, numbers, troubles_by
 from worlds.troubled_ports import Outside
 
-SPACE, NETWORK = "shop", "net"
+NETWORK = "net"
 SECONDS = 1000  # for which an address is kept
 SETTINGS = KeepAddresses(seconds=SECONDS, max_per_node=0, max_pool_percent=50)
 WEB, SHARED, PLAIN = (
@@ -97,15 +92,7 @@ class KeptWorld(World):
 
     def answer(self, call: Call, store=None, cluster=None, *, delivered: bool = True) -> frozenset[Address]:
         """The addresses of one ADD; undone on failure, and if the answer cannot be delivered."""
-        runtime = self.runtime(store, cluster)
-        undo = Undo(runtime.clock, runtime.log)
-        try:
-            result = assign_addresses(call, runtime, undo)
-        except BaseException:
-            undo.run()
-            raise
-        if not delivered:
-            undo.run()
+        result = answer_of(call, self.runtime(store, cluster), delivered=delivered)
         return frozenset(ip.address.address for ip in result.ips)
 
     def add_pod(self, pod: Pod, container: str = "", **ipam: object) -> list[str]:
@@ -132,35 +119,21 @@ class Sandbox:
         self.addresses: frozenset[Address] | None = None
 
 
-fates = st.sampled_from([PROCEED, LOSE_REPLY, DIE_BEFORE, DIE_AFTER])
-moments = st.integers(1, 14)
 RIVALS = (None, "end", "start", "again", "lose", "leaks", "late", "switch", "strict")
-CALM = (PROCEED, 0, None, 0)
-troubles = st.one_of(st.just(CALM), st.tuples(fates, moments, st.sampled_from(RIVALS), moments))
-numbers = st.integers(0, 5)
-nodes = st.sampled_from(NODES)
+troubles = troubles_by(RIVALS, 14)
 kinds = st.sampled_from([WEB, WEB, SHARED, SHARED, PLAIN])
-DUAL = {"assign_ipv6": "true"}
 
 
-class KeptLife(RuleBasedStateMachine):
+class KeptLife(TroubledLife):
     def __init__(self) -> None:
-        super().__init__()
-        self.world = KeptWorld()
-        self.sandboxes: list[Sandbox] = []
-        self.busy: set[str] = set()  # UIDs of pods with a call at work
+        super().__init__(KeptWorld())
         self.strict = self.disabled = False
-        self.made = 0
 
     # --- objects -----------------------------------------------------------------------------------------------------
 
     def is_there(self, sandbox: Sandbox) -> bool:
         found = self.world.cluster.pods.get((SPACE, sandbox.pod.name))
         return found is not None and found.uid == sandbox.pod.uid
-
-    def up(self) -> list[Sandbox]:
-        """Those that were answered, and no DEL yet; their pods may be gone."""
-        return [one for one in self.sandboxes if one.addresses]
 
     def live(self) -> list[Sandbox]:
         return [one for one in self.up() if self.is_there(one)]
@@ -174,13 +147,12 @@ class KeptLife(RuleBasedStateMachine):
             pod = self.world.pod(f"db-{self.made}", node, keep=SHARED)
         else:
             pod = self.world.pod(f"plain-{self.made}", node)
-        record = WorkloadEndpoint(Metadata(_endpoint_key(pod.name).name, SPACE), node=node, pod=pod.name)
-        self.world.store.create(_endpoint_key(pod.name), record, NEVER)
+        self._create_endpoint(pod.name, node)
         return pod
 
     def _forget(self, name: str) -> None:
         if self.world.cluster.pods.pop((SPACE, name), None) is not None:
-            self.world.store.delete(_endpoint_key(name), None, NEVER)
+            self.world.store.delete(endpoint_key(name), None, NEVER)
 
     @precondition(lambda self: self.sandboxes)
     @rule(number=numbers)
@@ -206,7 +178,7 @@ class KeptLife(RuleBasedStateMachine):
 
     # --- calls -------------------------------------------------------------------------------------------------------
 
-    @rule(kind=kinds, node=nodes, trouble=troubles, delivered=st.sampled_from([True, True, True, False]))
+    @rule(kind=kinds, node=nodes, trouble=troubles, delivered=deliveries)
     def start(self, kind: str, node: str, trouble, delivered: bool) -> None:
         self._start(kind, node, self._outside(trouble), delivered=delivered)
 
@@ -257,13 +229,6 @@ class KeptLife(RuleBasedStateMachine):
         self._survive(
             lambda: collect_ipam(self.world.work(outside.store), Sweep(leaked=True), outside.cluster), outside
         )
-
-    def _outside(self, trouble) -> Outside:
-        fate, at, rival, rival_at = trouble
-        return Outside(self.world, fate, at, self._rival(rival), rival_at)
-
-    def _calm(self) -> Outside:
-        return Outside(self.world, PROCEED, 0, None, 0)
 
     def _rival(self, what: str | None):
         """A whole call, or change, by somebody else."""
@@ -344,7 +309,7 @@ class KeptLife(RuleBasedStateMachine):
 
     def _mark(self, sandbox: Sandbox) -> None:
         """What the network plugin writes about a pod, if it is still there."""
-        stored = self.world.store.get(_endpoint_key(sandbox.pod.name), NEVER)
+        stored = self.world.store.get(endpoint_key(sandbox.pod.name), NEVER)
         if stored is not None and self.is_there(sandbox):
             networks = tuple([address.host_cidr for address in sandbox.addresses])
             record = stored.record.replace(container_id=sandbox.container, ip_networks=networks)
@@ -392,11 +357,4 @@ class KeptLife(RuleBasedStateMachine):
         for _ in range(2):  # what nobody has left begins its time with the first, and ends it with the second
             self.world.clock.advance(SECONDS + 100)
             collect_ipam(self.world.work(), Sweep(leaked=True), self.world.cluster)
-        self.world.check_at_rest(set())
-        assert all(stored.record.is_empty() for stored in self.world.store.list(Blocks(), NEVER))
-        findings = check_ipam(self.world.work(), self.world.cluster).findings
-        assert is_clean(findings), findings
-
-
-def _endpoint_key(pod: str) -> WorkloadEndpointKey:
-    return WorkloadEndpointKey(SPACE, f"n-k8s-{pod.replace('-', '--')}-eth0")
+        self._require_nothing_left()

@@ -13,25 +13,20 @@ What must hold:
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import invariant, precondition, rule
 
 from domain.cni.errors import CniError
 from domain.ipam.address import Address
-from domain.ipam.audit import is_clean
 from domain.ipam.errors import HandleFull, IpamError, StillContended
-from domain.resource import Metadata
 from domain.workload.annotations import CONTAINER_ID, POD_IP
-from domain.workload.endpoint import WorkloadEndpoint
-from ports.datastore import Blocks, WorkloadEndpointKey
 from ports.errors import PortError
-from usecases.check_ipam import check_ipam
 from usecases.collect_ipam import Sweep, collect_ipam
 from worlds.ipam_world import NEVER, NODES
-from worlds.machine_world import SPACE, MachineWorld
-from worlds.scheduler import DIE_AFTER, DIE_BEFORE, LOSE_REPLY, PROCEED, Died
+from worlds.machine_world import MachineWorld
+from worlds.scheduler import Died
+from worlds.troubled_life import CALM, DUAL, SPACE, TroubledLife, deliveries, endpoint_key, nodes, numbers, troubles_by
 from worlds.troubled_ports import Outside
 
-DUAL = {"assign_ipv6": "true"}
 MOST_PODS = 4  # of one machine at once
 
 
@@ -43,30 +38,19 @@ class Sandbox:
         self.addresses: frozenset[Address] | None = None
 
 
-fates = st.sampled_from([PROCEED, LOSE_REPLY, DIE_BEFORE, DIE_AFTER])
-moments = st.integers(1, 12)
 RIVALS = (None, "end", "end", "start", "again", "migrate", "delete", "persist", "remove", "promote")
-rivals = st.sampled_from(RIVALS)
-CALM = (PROCEED, 0, None, 0)
-troubles = st.one_of(st.just(CALM), st.tuples(fates, moments, rivals, moments))
-deliveries = st.sampled_from([True, True, True, False])
-numbers = st.integers(0, 5)
-nodes = st.sampled_from(NODES)
+troubles = troubles_by(RIVALS, 12)
 
 
-class Life(RuleBasedStateMachine):
+class Life(TroubledLife):
     def __init__(self) -> None:
-        super().__init__()
-        self.world = MachineWorld()
+        super().__init__(MachineWorld())
         self.world.create()
         self.setting: str | None = None
-        self.sandboxes: list[Sandbox] = []
         self.answered: frozenset[Address] = frozenset()
         self.losable = False  # the machine's addresses may go in this step
         self.owners: set[str] = set()  # pods that owned an address after the last step
-        self.busy: set[str] = set()  # pods with a call at work: kubelet makes no other call about them meanwhile
         self.latest: Sandbox | None = None  # the last that an ADD in this step was answered for
-        self.made = 0
 
     # --- objects -----------------------------------------------------------------------------------------------------
 
@@ -85,10 +69,6 @@ class Life(RuleBasedStateMachine):
     def present(self) -> list[Sandbox]:
         """Those whose pods are there."""
         return [one for one in self.sandboxes if self.is_there(one)]
-
-    def up(self) -> list[Sandbox]:
-        """Those that were given addresses, and no DEL yet."""
-        return [one for one in self.sandboxes if one.addresses]
 
     @precondition(lambda self: self.runs())
     @rule()
@@ -131,13 +111,12 @@ class Life(RuleBasedStateMachine):
     def _remove(self, sandbox: Sandbox) -> None:
         if self.is_there(sandbox):
             self.world.remove_pod(sandbox.pod)
-            self.world.store.delete(_endpoint_key(sandbox.pod), None, NEVER)
+            self.world.store.delete(endpoint_key(sandbox.pod), None, NEVER)
 
     def _make_pod(self, node: str, *, target: bool) -> Sandbox:
         self.made += 1
         pod = self.world.pod(str(self.made), migration=f"j{self.made}" if target else "")
-        record = WorkloadEndpoint(Metadata(f"n-k8s-{pod.replace('-', '--')}-eth0", SPACE), node=node, pod=pod)
-        self.world.store.create(_endpoint_key(pod), record, NEVER)
+        self._create_endpoint(pod, node)
         return self._add(Sandbox(pod, node, f"c{self.made}", target=target))
 
     def _add(self, sandbox: Sandbox) -> Sandbox:
@@ -191,13 +170,6 @@ class Life(RuleBasedStateMachine):
         self._survive(
             lambda: collect_ipam(self.world.work(outside.store), Sweep(leaked=True), outside.cluster), outside
         )
-
-    def _outside(self, trouble) -> Outside:
-        fate, at, rival, rival_at = trouble
-        return Outside(self.world, fate, at, self._rival(rival), rival_at)
-
-    def _calm(self) -> Outside:
-        return Outside(self.world, PROCEED, 0, None, 0)
 
     def _rival(self, what: str | None):
         """A whole call, or change, by somebody else."""
@@ -306,7 +278,7 @@ class Life(RuleBasedStateMachine):
             marks = {CONTAINER_ID: sandbox.container, POD_IP: str(min(sandbox.addresses, key=str))}
             self.world.cluster.pods[SPACE, sandbox.pod] = pod.replace(annotations=marks)
             networks = tuple([address.host_cidr for address in sandbox.addresses])
-            stored = self.world.store.get(_endpoint_key(sandbox.pod), NEVER)
+            stored = self.world.store.get(endpoint_key(sandbox.pod), NEVER)
             record = stored.record.replace(container_id=sandbox.container, ip_networks=networks)
             self.world.store.update(stored.key, record, stored.revision, NEVER)
 
@@ -395,11 +367,4 @@ class Life(RuleBasedStateMachine):
         self.world.forget()
         self.world.clock.advance(3600)
         collect_ipam(self.world.work(), Sweep(leaked=True), self.world.cluster)
-        self.world.check_at_rest(set())
-        assert all(stored.record.is_empty() for stored in self.world.store.list(Blocks(), NEVER))
-        findings = check_ipam(self.world.work(), self.world.cluster).findings
-        assert is_clean(findings), findings
-
-
-def _endpoint_key(pod: str) -> WorkloadEndpointKey:
-    return WorkloadEndpointKey(SPACE, f"n-k8s-{pod.replace('-', '--')}-eth0")
+        self._require_nothing_left()

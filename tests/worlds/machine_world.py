@@ -17,7 +17,7 @@ from usecases.calls.call import Call
 from usecases.calls.safeguards import Undo
 from usecases.ipam.owners import promote_owner
 from usecases.release_addresses import release_addresses
-from worlds.ipam_world import NEVER, World
+from worlds.ipam_world import NEVER, World, answer_of
 
 SPACE = "shop"
 NETWORK = "net"
@@ -120,16 +120,7 @@ class MachineWorld(World):
 
     def answer(self, call: Call, store=None, cluster=None, *, delivered: bool = True):
         """The result of one ADD; undone on failure, and if it cannot be delivered."""
-        runtime = self.runtime(store, cluster)
-        undo = Undo(runtime.clock, runtime.log)
-        try:
-            result = assign_addresses(call, runtime, undo)
-        except BaseException:
-            undo.run()
-            raise
-        if not delivered:
-            undo.run()
-        return result
+        return answer_of(call, self.runtime(store, cluster), delivered=delivered)
 
     def unfinished(self, call: Call) -> Undo:
         """An ADD whose answer is not written yet; what undoes it."""
