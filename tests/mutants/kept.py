@@ -31,7 +31,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "a kept address is given up though a pod has taken it again": (
         "domain/ipam/kept.py",
-        "    return Release(block.cidr.at(ordinal), holder.holder, block.sequences.get(ordinal))\n",
+        "    return Release(block.cidr.at(ordinal), holder.holder, block.sequences.get(ordinal, 0))\n",
         "    return Release(block.cidr.at(ordinal))\n",
         116,
     ),
