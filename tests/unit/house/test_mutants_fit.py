@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mutants import lives, test_mutants
+from mutants import test_mutants
 from mutants.caught import ROOT
 
 
@@ -12,7 +12,8 @@ from mutants.caught import ROOT
     ("file", "old"),
     [
         pytest.param(file, old, id=name)
-        for name, (file, old, _new, _seed) in (test_mutants.MUTANTS | lives.MUTANTS).items()
+        for mutants in test_mutants.SCRIPTS.values()
+        for name, (file, old, _new, _seed) in mutants.items()
     ],
 )
 def test_the_text_is_there_once(file, old):
