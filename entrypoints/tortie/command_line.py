@@ -111,7 +111,9 @@ def parsed(arguments: Sequence[str]) -> Namespace:
     words = [_DRY_RUNS.get(word, word) for word in arguments]
     top = command_parser()
     given = argparse.Namespace(datastore_path="", config="", context="", allow_version_mismatch=False)
-    options = top.parse_args(words, given)
+    options, unknown = top.parse_known_args(words, given)
+    if unknown:  # by the command's own parser, whose help has what it knows
+        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     if options.datastore_path and options.config:
         options.parser.error("--config and --datastore-path name two datastores; give one of them")
     command: Command | None = options.command

@@ -404,6 +404,7 @@ def test_the_version_is_also_an_option_as_it_is_the_plugins(tortie, option):
     [
         (["delete", "node"], "tortie delete"),
         (["ipam", "release"], "tortie ipam release"),
+        (["ipam", "show", "--address", "10.0.0.1"], "tortie ipam show"),
         (["get", "nodes", "--config", "c", "--datastore-path", "d"], "tortie get"),
     ],
 )
