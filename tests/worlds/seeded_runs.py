@@ -9,10 +9,10 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
-import signal
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,13 +42,11 @@ def run_seeds(run: Callable[[int], Counter[str]], seeds: range, workers: int) ->
     shares = [(run, seeds[at : at + SHARE]) for at in range(0, len(seeds), SHARE)]
     if workers == 1 or len(shares) == 1:
         return _gathered(map(_share, shares), len(seeds))
-    with multiprocessing.get_context("fork").Pool(workers, _can_be_ended) as pool:
-        return _gathered(pool.imap(_share, shares), len(seeds))
-
-
-def _can_be_ended() -> None:
-    """A pool ends its processes by SIGTERM, which whoever forked them may have been ignoring."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("fork"))
+    try:
+        return _gathered(pool.map(_share, shares), len(seeds))
+    finally:
+        pool.shutdown(cancel_futures=True)  # by word and not by a signal, which they might ignore
 
 
 def processors() -> int:
