@@ -21,7 +21,8 @@ from services.etcd import find_etcd
 SANDBOX = Path(__file__).parent / "sandbox.sh"
 NAMESPACES = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 FOLDER = "/run/tortie-documents"  # of the sandbox
-OURS = ("TORTIE_", "CNI_", "MAKE", "PYTEST", "KEEP", "ETCD")  # variables that no reader has
+OURS = ("TORTIE_", "CNI_", "MAKE", "PYTEST", "KEEP", "ETCD")  # variables that no reader has,
+OURS += ("COLUMNS", "LINES")  # or that readline sets in a process of pytest, though nothing is on a terminal there
 LONGEST = 300
 CLUSTER = "TORTIE_DOCUMENTS_CLUSTER" in os.environ  # as in `make documents`
 SERVERS = ("etcd", "cluster")
