@@ -61,7 +61,7 @@ def _open_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Run
 
 
 def _datastore(netconf: NetConf, environ: Mapping[str, str]) -> str:
-    from entrypoints.wiring.calico import datastore_of
+    from entrypoints.wiring.datastores import datastore_of
 
     return datastore_of(netconf, environ)
 

@@ -11,8 +11,8 @@ from domain.install.places import Places
 from domain.install.settings import read_settings
 from entrypoints.logs import CallLog
 from entrypoints.termination import Interrupted, ignore, raise_when_signalled, seen
-from entrypoints.wiring.calico import ON_WINDOWS, own_path
 from entrypoints.wiring.installer import installer
+from entrypoints.wiring.this_program import ON_WINDOWS, own_path
 from usecases.install.stay import Vigil, stay
 
 TYPE_CHECKING = False

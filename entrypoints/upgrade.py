@@ -20,7 +20,7 @@ from domain.value import Value
 from entrypoints.logs import CallLog
 from entrypoints.stdio import say
 from entrypoints.termination import Interrupted, ignore, raise_when_signalled, seen, settle
-from entrypoints.wiring import calico as wiring
+from entrypoints.wiring import calico, datastores
 from ports.cluster import NOT_CONFIGURED
 from ports.errors import BadConfiguration, PortError
 from ports.runtime import UpgradeRuntime
@@ -172,22 +172,22 @@ def settle_after_failure() -> None:
 
 def upgraded_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """With the type of the datastore that is meant, and a pace where nobody has set one."""
-    kind = wiring.setting(environ, "DATASTORE_TYPE")
+    kind = datastores.setting(environ, "DATASTORE_TYPE")
     return {**PACE, **environ, "CALICO_DATASTORE_TYPE": kind if kind in _OTHERS else KUBERNETES}
 
 
 def _open_runtime(environ: Mapping[str, str], directory: str, log: CallLog) -> UpgradeRuntime:
     environment = upgraded_environment(environ)
-    netconf = NetConf(kubernetes=KubernetesSettings(kubeconfig=wiring.setting(environ, "KUBECONFIG")))
-    clock = wiring.clock()
-    servers = wiring.api_servers(netconf, environment, clock)
-    datastore = wiring.datastore(environment, "", clock, servers, log=log)
-    cluster = wiring.datastore_cluster(netconf, environment, servers)
+    netconf = NetConf(kubernetes=KubernetesSettings(kubeconfig=datastores.setting(environ, "KUBECONFIG")))
+    clock = calico.clock()
+    servers = datastores.api_servers(netconf, environment, clock)
+    datastore = datastores.datastore(environment, "", clock, servers, log=log)
+    cluster = datastores.datastore_cluster(netconf, environment, servers)
     return UpgradeRuntime(
         datastore=lambda: datastore,
         cluster=lambda: cluster,
         reservations=lambda: open_reservations(directory, clock),
-        node=wiring.node,
+        node=calico.node,
         clock=clock,
         log=log,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from domain.value import Value
 
 METRICS_FILE = "tortie_cni.prom"  # in the folder `metrics_dir`
+NETWORK_PLUGIN = "calico"
 OWN_IPAM = "calico-ipam"  # the IPAM plugin that comes with the network plugin
 
 

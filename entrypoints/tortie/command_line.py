@@ -29,7 +29,7 @@ from entrypoints.tortie import (
 from entrypoints.tortie.client_config import DEFAULT_PATH
 from entrypoints.tortie.ipam import check, configure, gc, metrics, release, show, split, upgrade
 from entrypoints.version import VERSION
-from entrypoints.wiring.calico import DEFAULT_SQLITE_PATH
+from entrypoints.wiring.datastores import DEFAULT_SQLITE_PATH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

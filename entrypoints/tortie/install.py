@@ -74,7 +74,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _run(options: Namespace, session: Session) -> Answer:
     from entrypoints.install import run
-    from entrypoints.wiring.calico import own_path
+    from entrypoints.wiring.this_program import own_path
 
     host = host_options(options)
     places = host.places().replace(

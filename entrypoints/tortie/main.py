@@ -25,7 +25,8 @@ from entrypoints.tortie.command import FAULTS
 from entrypoints.tortie.command_line import parsed
 from entrypoints.tortie.resources import DEFAULT_NAMESPACE
 from entrypoints.tortie.session import Session
-from entrypoints.wiring.calico import SELF_CONTAINED, setting
+from entrypoints.wiring.datastores import setting
+from entrypoints.wiring.this_program import SELF_CONTAINED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

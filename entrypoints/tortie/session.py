@@ -64,7 +64,7 @@ class Session:
     def is_kubernetes(self) -> bool:
         """Whether the datastore is a cluster, which says itself which nodes and pods there are."""
         from domain.cni.datastores import KUBERNETES
-        from entrypoints.wiring.calico import datastore_kind
+        from entrypoints.wiring.datastores import datastore_kind
 
         return datastore_kind(self._container.exported()) == KUBERNETES
 

@@ -28,9 +28,9 @@ HOST_LOCAL = "host-local"
 
 def open_bridge_runtime(conf: BridgeConf, environ: Mapping[str, str], log: Log) -> BridgeRuntime:
     """The ports of one plugin call."""
-    from entrypoints.wiring.calico import clock
+    from adapters.linux.clock import SystemClock
 
-    timepiece = clock()
+    timepiece = SystemClock()
     return BridgeRuntime(
         bridges=lambda: bridges(environ, timepiece, log),
         firewall=lambda: firewall(environ, timepiece),

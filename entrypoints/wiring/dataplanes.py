@@ -5,7 +5,7 @@ Invariant: what is asked for and not to be had is refused before anything is don
 
 from __future__ import annotations
 
-from entrypoints.wiring.calico import wants_library
+from entrypoints.wiring.this_program import wants_library
 from ports.errors import BadConfiguration, Refused
 
 TYPE_CHECKING = False

@@ -11,7 +11,7 @@ from __future__ import annotations
 from domain.cni.netconf import KubernetesSettings, NetConf
 from domain.doctor.seen import CredentialsSeen
 from entrypoints.tortie.client_config import DEFAULT_PATH, client_config
-from entrypoints.wiring import calico as wiring
+from entrypoints.wiring import datastores
 from usecases.doctor.patient import Ways
 
 TYPE_CHECKING = False
@@ -52,7 +52,7 @@ def log_history(host: HostView, path: str) -> LogHistory:
 
 
 def _datastore(session: Session, host: HostView, netconf: NetConf | None, path: str, config: str) -> Datastore:
-    inline: Mapping[str, str] = wiring.NO_INLINE
+    inline: Mapping[str, str] = datastores.NO_INLINE
     if netconf is None:
         netconf = NetConf(sqlite_path=path)
         environment: Mapping[str, str] = {**session.environment, "CALICO_DATASTORE_TYPE": "sqlite"}
@@ -62,9 +62,9 @@ def _datastore(session: Session, host: HostView, netconf: NetConf | None, path: 
     else:
         netconf = _placed(netconf, host)
         environment = {name: text for name, text in session.environment.items() if name in _KEPT}
-    exported = wiring.exported(netconf, environment)
-    servers = wiring.api_servers(netconf, exported, session.clock, hasty=True)
-    return wiring.datastore(
+    exported = datastores.exported(netconf, environment)
+    servers = datastores.api_servers(netconf, exported, session.clock, hasty=True)
+    return datastores.datastore(
         exported, netconf.sqlite_path, session.clock, servers, inline=inline, log=session.log, hasty=True
     )
 
@@ -75,8 +75,8 @@ def _operators(session: Session) -> Callable[[NetConf], Datastore]:
     def open_datastore(netconf: NetConf) -> Datastore:
         settings = {"DATASTORE_TYPE": "kubernetes", "CALICO_API_GROUP": netconf.calico_api_group}
         environment = {**session.environment, **settings}
-        servers = wiring.api_servers(NetConf(), environment, session.clock, hasty=True)
-        return wiring.datastore(environment, "", session.clock, servers, hasty=True)
+        servers = datastores.api_servers(NetConf(), environment, session.clock, hasty=True)
+        return datastores.datastore(environment, "", session.clock, servers, hasty=True)
 
     return open_datastore
 
@@ -89,7 +89,7 @@ def _placed(netconf: NetConf, host: HostView) -> NetConf:
     if kubeconfig:
         kubernetes = kubernetes.replace(kubeconfig=host.place(kubeconfig))
     return netconf.replace(
-        **own, kubernetes=kubernetes, sqlite_path=host.place(netconf.sqlite_path or wiring.DEFAULT_SQLITE_PATH)
+        **own, kubernetes=kubernetes, sqlite_path=host.place(netconf.sqlite_path or datastores.DEFAULT_SQLITE_PATH)
     )
 
 

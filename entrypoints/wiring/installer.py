@@ -5,7 +5,7 @@ Invariant: nothing is opened or asked here; a port does that when it is used.
 
 from __future__ import annotations
 
-from entrypoints.wiring.calico import ON_WINDOWS
+from entrypoints.wiring.this_program import ON_WINDOWS
 from usecases.install.installer import Installer
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ def installer(environ: Mapping[str, str], log: Log) -> Installer:
     from adapters.linux.host_files import LinuxHostFiles
     from adapters.linux.process.installed_program import ExecutedProgram
     from domain.cni.netconf import NetConf
-    from entrypoints.wiring.calico import api_servers
+    from entrypoints.wiring.datastores import api_servers
 
     clock = SystemClock()
     issuer = api_servers(NetConf(), environ, clock)().token_issuer()

@@ -7,7 +7,7 @@ Invariant: nothing is read or opened before it is first asked for.
 
 from __future__ import annotations
 
-import sys
+from entrypoints.wiring.this_program import ON_WINDOWS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from ports.cluster import Cluster
     from ports.datastore import Datastore
     from ports.token_issuer import TokenIssuer
-
-
-ON_WINDOWS = "nt" in sys.builtin_module_names
 
 
 class ApiServers:
@@ -116,9 +113,14 @@ class ApiServers:
 
         def run(program: Program, seconds: float) -> tuple[int, bytes]:
             if ON_WINDOWS:
-                from entrypoints.wiring.windows import run_program
+                from adapters.windows.process import WindowsCommand
+                from adapters.windows.process import run as run_on_windows
 
-                return run_program(program, seconds, self._clock)
+                words = (program.path, *program.arguments)
+                ended = run_on_windows(
+                    WindowsCommand(words, program.path, program.environment), self._clock.deadline(seconds), self._clock
+                )
+                return ended.status, ended.stdout
             from adapters.linux.process.child import ChildCommand
             from adapters.linux.process.child import run as run_command
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from domain.cni.netconf import NetConf
 from domain.value import Value
 from entrypoints.logs import CallLog
-from entrypoints.wiring import calico as wiring
+from entrypoints.wiring import calico, datastores
 from entrypoints.wiring.dataplanes import dataplane
 
 TYPE_CHECKING = False
@@ -32,30 +32,30 @@ class Recipe(Value):
 
 # What a program overrides with what it was given: `create` lets it make a datastore; `inline` has the certificates that
 # stand in a configuration file themselves.
-GIVEN: Mapping[str, Any] = {"netconf": NetConf(), "environment": {}, "create": False, "inline": wiring.NO_INLINE}
+GIVEN: Mapping[str, Any] = {"netconf": NetConf(), "environment": {}, "create": False, "inline": datastores.NO_INLINE}
 
 # An operator gives no DEL, so nobody asks for the ports of a former ADD.
 RECIPES: Mapping[str, Recipe] = {
     "log": Recipe(lambda: CallLog("tortie")),
-    "clock": Recipe(wiring.clock),
-    "exported": Recipe(wiring.exported, ("netconf", "environment")),
-    "servers": Recipe(wiring.api_servers, ("netconf", "exported", "clock"), options={"hasty": True}),
+    "clock": Recipe(calico.clock),
+    "exported": Recipe(datastores.exported, ("netconf", "environment")),
+    "servers": Recipe(datastores.api_servers, ("netconf", "exported", "clock"), options={"hasty": True}),
     "sqlite_path": Recipe(lambda netconf: netconf.sqlite_path, ("netconf",)),
     "datastore": Recipe(
-        wiring.datastore,
+        datastores.datastore,
         ("exported", "sqlite_path", "clock", "servers"),
         named={"create": "create", "inline": "inline", "log": "log"},
         options={"hasty": True},
     ),
-    "cluster": Recipe(wiring.cluster, ("netconf", "exported", "servers")),
-    "datastore_cluster": Recipe(wiring.datastore_cluster, ("netconf", "exported", "servers")),
+    "cluster": Recipe(datastores.cluster, ("netconf", "exported", "servers")),
+    "datastore_cluster": Recipe(datastores.datastore_cluster, ("netconf", "exported", "servers")),
     "dataplane": Recipe(dataplane, ("netconf", "clock", "log", "exported")),
-    "node": Recipe(wiring.node),
+    "node": Recipe(calico.node),
     "lock_path": Recipe(lambda netconf: netconf.ipam_lock_file, ("netconf",)),
-    "lock": Recipe(wiring.lock, ("lock_path", "clock", "log")),
-    "readiness": Recipe(wiring.readiness, ("clock",)),
-    "runtime": Recipe(wiring.open_runtime, ("netconf", "environment", "log")),
-    "ipam_plugin": Recipe(wiring.ipam_plugin, ("netconf", "exported", "runtime")),
+    "lock": Recipe(calico.lock, ("lock_path", "clock", "log")),
+    "readiness": Recipe(calico.readiness, ("clock",)),
+    "runtime": Recipe(calico.open_runtime, ("netconf", "environment", "log")),
+    "ipam_plugin": Recipe(calico.ipam_plugin, ("netconf", "exported", "runtime")),
 }
 
 

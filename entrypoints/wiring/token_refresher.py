@@ -10,7 +10,8 @@ import os
 from domain.cni.netconf import NetConf
 from domain.install.places import SERVICE_ACCOUNT
 from domain.install.token import ACCOUNT, refresh_interval
-from entrypoints.wiring.calico import ON_WINDOWS, api_servers
+from entrypoints.wiring.datastores import api_servers
+from entrypoints.wiring.this_program import ON_WINDOWS
 from usecases.install.refresh_token import Renewal, TokenRefresher
 
 TYPE_CHECKING = False

@@ -8,9 +8,10 @@ from __future__ import annotations
 import sys
 from os.path import isfile
 
-from domain.cni.plugin_conf import OWN_IPAM
+from domain.cni.plugin_conf import NETWORK_PLUGIN, OWN_IPAM
 from domain.windows.conf import read_windows_conf
-from entrypoints.wiring import calico as wiring
+from entrypoints.wiring.datastores import api_servers, cluster, datastore, exported, whole
+from entrypoints.wiring.this_program import own_path
 from ports.errors import BadConfiguration, Refused
 from ports.runtime import Runtime
 
@@ -18,23 +19,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapters.kubernetes.credentials.outside import Program
     from adapters.windows.dataplane import Host
     from domain.cni.netconf import NetConf
     from ports.clock import Clock
     from ports.dataplane import Dataplane
+    from ports.former import Former
     from ports.host_networking import HostNetworking
     from ports.ipam_plugin import IpamPlugin
     from ports.lock import Lock
     from ports.log import Log
     from ports.node import ThisNode
+    from ports.readiness import Readiness
 
 
 def open_windows_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log) -> Runtime:
     """The ports of one plugin call."""
-    timepiece = wiring.clock()
-    environment = wiring.exported(netconf, environ)
-    servers = wiring.api_servers(netconf, environment, timepiece)
+    timepiece = clock()
+    environment = exported(netconf, environ)
+    servers = api_servers(netconf, environment, timepiece)
     opened: list[Host] = []
 
     def host() -> Host:
@@ -43,16 +45,16 @@ def open_windows_runtime(netconf: NetConf, environ: Mapping[str, str], log: Log)
         return opened[0]
 
     runtime = Runtime(
-        datastore=lambda: wiring.datastore(
-            environment, wiring.whole(netconf, netconf.datastore_type).sqlite_path, timepiece, servers, log=log
+        datastore=lambda: datastore(
+            environment, whole(netconf, netconf.datastore_type).sqlite_path, timepiece, servers, log=log
         ),
-        cluster=lambda: wiring.cluster(wiring.whole(netconf, "kubernetes"), environment, servers),
+        cluster=lambda: cluster(whole(netconf, "kubernetes"), environment, servers),
         dataplane=lambda: dataplane(netconf, environment, host()),
         ipam_plugin=lambda: ipam_plugin(netconf, environment, runtime),
         node=node,
         lock=lambda: lock(netconf.ipam_lock_file, timepiece, log),
-        readiness=lambda: wiring.readiness(timepiece),
-        former=lambda: wiring.former(environ, runtime, log),
+        readiness=lambda: readiness(timepiece),
+        former=lambda: former(environ, runtime, log),
         host_networking=lambda: host_networking(netconf, environment, host()),
         clock=timepiece,
         log=log,
@@ -95,8 +97,8 @@ def ipam_plugin(netconf: NetConf, environment: Mapping[str, str], runtime: Runti
     `program` is the executable that we are, if that is not to be found out.
     """
     own = _is_own(netconf.ipam.type, environment, program or _own_path())
-    if netconf.ipam.type == wiring.NETWORK_PLUGIN and own:
-        raise BadConfiguration(f'ipam.type "{wiring.NETWORK_PLUGIN}" is the network plugin itself; set "{OWN_IPAM}"')
+    if netconf.ipam.type == NETWORK_PLUGIN and own:
+        raise BadConfiguration(f'ipam.type "{NETWORK_PLUGIN}" is the network plugin itself; set "{OWN_IPAM}"')
     if netconf.ipam.type == OWN_IPAM and own:
         from entrypoints.wiring.own_ipam import OwnIpamPlugin
 
@@ -119,7 +121,7 @@ def _is_own(type: str, environment: Mapping[str, str], program: str) -> bool:
 
 def _own_path() -> str:
     """The executable that we are: the script, or the program that has Python in it."""
-    script = wiring.own_path()
+    script = own_path()
     return script if isfile(script) else sys.executable
 
 
@@ -135,10 +137,19 @@ def lock(path: str, clock: Clock, log: Log) -> Lock:
     return WindowsLock(path, clock, log)
 
 
-def run_program(program: Program, seconds: float, clock: Clock) -> tuple[int, bytes]:
-    """What a kubeconfig asks for credentials: exit code and output."""
-    from adapters.windows.process import WindowsCommand, run
+def readiness(clock: Clock) -> Readiness:
+    from adapters.linux.readiness_http import HttpReadiness
 
-    command = WindowsCommand((program.path, *program.arguments), program.path, program.environment)
-    ended = run(command, clock.deadline(seconds), clock)
-    return ended.status, ended.stdout
+    return HttpReadiness(clock)
+
+
+def former(environ: Mapping[str, str], runtime: Runtime, log: Log) -> Former:
+    from entrypoints.wiring.former import WiredFormer
+
+    return WiredFormer(environ, runtime, lambda netconf: open_windows_runtime(netconf, environ, log))
+
+
+def clock() -> Clock:
+    from adapters.linux.clock import SystemClock
+
+    return SystemClock()

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from domain.install.errors import CannotInstall
 from domain.install.windows import MOUNT_POINT, supports_dsr, windows_places, windows_settings
-from entrypoints.wiring.calico import api_servers, clock
+from entrypoints.wiring.datastores import api_servers
+from entrypoints.wiring.windows import clock
 from ports.errors import PortError
 from usecases.install.installer import Installer
 

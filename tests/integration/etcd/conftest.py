@@ -10,7 +10,7 @@ import pytest
 from adapters.etcdv3.datastore import EtcdDatastore
 from adapters.linux.clock import SystemClock
 from domain.cni.netconf import NetConf
-from entrypoints.wiring import calico as wiring
+from entrypoints.wiring import datastores
 from services.etcd import Etcd
 
 
@@ -39,7 +39,7 @@ def opened(clock: SystemClock) -> Iterator[Callable[..., EtcdDatastore]]:
     def opened(**environment: object) -> EtcdDatastore:
         variables = {name: str(value) for name, value in environment.items()}
         variables["TORTIE_TRANSPORT"] = os.environ.get("TORTIE_TRANSPORT", "")
-        store = wiring.datastore(variables, "", clock, wiring.api_servers(NetConf(), variables, clock))
+        store = datastores.datastore(variables, "", clock, datastores.api_servers(NetConf(), variables, clock))
         assert isinstance(store, EtcdDatastore)
         made.append(store)
         return store

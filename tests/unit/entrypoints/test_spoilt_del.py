@@ -21,7 +21,7 @@ from domain.cni.result import Result, ResultIp
 from domain.ipam.address import Cidr
 from domain.workload.pod import Pod
 from entrypoints import calico, calico_ipam
-from entrypoints.wiring import calico as wiring
+from entrypoints.wiring import datastores
 from ports.datastore import Datastore
 from ports.runtime import Runtime
 from spoiling import Path, Spoilt, spoilt_args, spoilt_documents, with_member
@@ -137,10 +137,10 @@ def ran(main: Main, node: OneNode, verb: str, text: str, args: str = "") -> tupl
 
 
 def opened(node: OneNode, netconf: NetConf) -> Runtime:
-    """The ports of a configuration, as `wiring` opens them."""
+    """The ports of a configuration, as `datastores` opens them."""
 
     def datastore() -> Datastore:
-        wiring.whole(netconf, netconf.datastore_type)
+        datastores.whole(netconf, netconf.datastore_type)
         return node.datastore
 
     node.runtime_for = lambda other: opened(node, other)

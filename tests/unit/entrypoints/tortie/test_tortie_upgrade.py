@@ -21,7 +21,7 @@ from domain.ipam.upgrade import Left
 from entrypoints import upgrade
 from entrypoints.tortie import main as operator
 from entrypoints.upgrade import Places, guarded, old_programs, refusal
-from entrypoints.wiring import calico as wiring
+from entrypoints.wiring import calico, datastores
 from entrypoints.wiring.container import Container
 from ports.errors import BadConfiguration, Unavailable
 from usecases.initialise_cluster import Wish, initialise_cluster
@@ -234,7 +234,7 @@ def test_a_signal_that_comes_while_a_failure_ends_it_changes_nothing():
     ],
 )
 def test_the_datastore_is_kubernetes_unless_one_of_ours_is_named(environment, type):
-    assert wiring.datastore_kind(upgrade.upgraded_environment(environment)) == type
+    assert datastores.datastore_kind(upgrade.upgraded_environment(environment)) == type
 
 
 def test_the_pace_is_an_upgrades_own_unless_it_is_set():
@@ -270,4 +270,4 @@ def test_the_directory_is_the_real_one(tmp_path):
     files = upgrade.open_reservations(str(tmp_path), SystemClock())
     assert isinstance(files, HostLocalDirectory)
     assert files.read("10.0.0.1") == "c1"
-    assert isinstance(wiring.node(), type(MemoryNode()).__mro__[1])
+    assert isinstance(calico.node(), type(MemoryNode()).__mro__[1])
