@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 
 from domain.cluster import ClusterInformation, Node
 from domain.ipam.address import Cidr
-from domain.ipam.block import Affinity, Block, Handle, Owner
+from domain.ipam.block import HOST, VIRTUAL, Affinity, Block, Handle, Owner
 from domain.ipam.pools import AllocationConfig, IPAMConfiguration, IPReservation, Pool
 from domain.value import Value
 from domain.workload.endpoint import Profile, WorkloadEndpoint
@@ -95,12 +95,26 @@ class AffinityKey(Key[Affinity]):
     def __str__(self) -> str:
         return f"BlockAffinityKey(cidr={self.cidr}, host={self.owner.name}, affinityType={self.owner.kind})"
 
+    @staticmethod
+    def of(stored: Stored[Affinity]) -> AffinityKey:
+        """Whose affinity was read, and to which block."""
+        key = stored.key
+        assert isinstance(key, AffinityKey)  # noqa: S101 - no other key names an affinity
+        return key
+
 
 class HandleKey(Key[Handle]):
     handle: str
 
     def __str__(self) -> str:
         return f"IPAMHandleKey(id={self.handle})"
+
+    @staticmethod
+    def of(stored: Stored[Handle]) -> HandleKey:
+        """Which handle was read."""
+        key = stored.key
+        assert isinstance(key, HandleKey)  # noqa: S101 - no other key names a handle
+        return key
 
 
 class AllocationConfigKey(Key[AllocationConfig]):
@@ -169,6 +183,11 @@ class Affinities(Listing[Affinity]):
     version: int | None = None
     may_lag: bool = False
     to: Cidr | None = None
+
+
+def affinities_of_all(version: int | None = None, to: Cidr | None = None) -> tuple[Affinities, Affinities]:
+    """What to fetch for the affinities of every owner: of nodes, and of others."""
+    return Affinities(Owner(HOST, ""), version, to=to), Affinities(Owner(VIRTUAL, ""), version, to=to)
 
 
 class Handles(Listing[Handle]):

@@ -6,14 +6,12 @@ Invariant: nothing is written.
 from __future__ import annotations
 
 from domain.ipam.audit import audit
-from domain.ipam.block import HOST, VIRTUAL, Owner
 from domain.ipam.inventory import Claim, DamagedRecord, Finding, Inventory, Unreadable
 from domain.ipam.pools import AllocationConfig
 from domain.resource import Metadata
 from domain.value import Value
 from domain.workload.endpoint import WorkloadEndpoint
 from ports.datastore import (
-    Affinities,
     AffinityKey,
     AllocationConfigKey,
     BlockKey,
@@ -27,6 +25,7 @@ from ports.datastore import (
     Nodes,
     WorkloadEndpointKey,
     WorkloadEndpoints,
+    affinities_of_all,
 )
 from ports.errors import Refused
 from ports.record_title import record_title
@@ -66,9 +65,7 @@ def take_inventory(work: Work, cluster: Cluster | None = None) -> Inventory:
     store, deadline = work.datastore, work.deadline
     work.doing("reading all that the datastore has")
     unreadable = _unreadable(store.unreadable(deadline))
-    handles, blocks, hosts, virtual = store.fetch(
-        Handles(), Blocks(), Affinities(Owner(HOST, "")), Affinities(Owner(VIRTUAL, "")), deadline=deadline
-    )
+    handles, blocks, hosts, virtual = store.fetch(Handles(), Blocks(), *affinities_of_all(), deadline=deadline)
     endpoints, nodes, pools, reservations = store.fetch(
         WorkloadEndpoints(), Nodes(), IPPools(), IPReservations(), deadline=deadline
     )
@@ -125,8 +122,7 @@ def _if_sound(work: Work, key: Key[R]) -> Stored[R] | None:
 
 
 def _claim(stored: Stored[Affinity]) -> Claim:
-    key = stored.key
-    assert isinstance(key, AffinityKey)  # noqa: S101 - narrows the type
+    key = AffinityKey.of(stored)
     return Claim(key.owner, key.cidr, stored.record.state, stored.revision)
 
 

@@ -5,7 +5,6 @@ Invariant: a name belongs to one kind.
 
 from __future__ import annotations
 
-from domain.ipam.block import HOST, VIRTUAL, Owner
 from domain.value import Value
 from ports.datastore import (
     Affinities,
@@ -28,6 +27,7 @@ from ports.datastore import (
     Profiles,
     WorkloadEndpointKey,
     WorkloadEndpoints,
+    affinities_of_all,
 )
 
 TYPE_CHECKING = False
@@ -61,7 +61,7 @@ class Kind(Value):
     def listings(self, namespace: str = "") -> tuple[Listing[Any], ...]:
         """All of them; of a namespaced kind those of one namespace, or all with ""."""
         if self.key_type is AffinityKey:
-            return Affinities(Owner(HOST, "")), Affinities(Owner(VIRTUAL, ""))
+            return affinities_of_all()
         listing: Listing[Any] = self.listing_type(namespace) if self.namespaced else self.listing_type()
         return (listing,)
 

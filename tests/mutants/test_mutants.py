@@ -60,7 +60,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "it stays if the next claim dies half-way and is taken up": (
         "usecases/ipam/claim_block.py",
-        "    _end_stale_leads(work, _affinity_key(pending), None)\n",
+        "    _end_stale_leads(work, AffinityKey.of(pending), None)\n",
         "",
         1032,
     ),
@@ -84,7 +84,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "a count that was raised is taken back whatever happened since": (
         "usecases/ipam/count_handle.py",
-        "        settle(work, _name(incremented), block)\n",
+        "        settle(work, handle, block)\n",
         (
             "        now = work.datastore.get(incremented.key, work.deadline)\n"
             "        lower(work, now, block, now.record.blocks.get(block, 0) - count if now else 0)\n"

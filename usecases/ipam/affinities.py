@@ -14,10 +14,10 @@ the owner's next allocation, or a repetition of the call, recovers from.
 from __future__ import annotations
 
 from domain.ipam.address import BITS, Cidr
-from domain.ipam.block import HOST, PENDING, VIRTUAL, Owner
+from domain.ipam.block import HOST, PENDING, Owner
 from domain.ipam.errors import IpamError
 from domain.ipam.pools import enabled_pools, pool_of, require_block_size
-from ports.datastore import Affinities, AffinityKey, BlockKey, IPPools
+from ports.datastore import Affinities, AffinityKey, BlockKey, IPPools, affinities_of_all
 from ports.errors import Conflict, Missing, PortError
 from usecases.ipam.allocation_terms import read_surroundings, terms_for, versions_of
 from usecases.ipam.block_supply import BlockSupply, give_up_deselected
@@ -79,7 +79,7 @@ def release_affinity(work: Work, cidr: Cidr, owner: Owner, *, must_be_empty: boo
     """Give up the owner's blocks of a range. IpamError as `claim_affinity`, and for the first block not empty."""
     _pool_around(work, cidr)
     for affinity in work.datastore.list(Affinities(owner, cidr.version), work.deadline):
-        if _key(affinity).cidr in cidr:
+        if AffinityKey.of(affinity).cidr in cidr:
             _release(work, affinity, must_be_empty=must_be_empty)
 
 
@@ -113,7 +113,7 @@ def release_pool_affinities(work: Work, pool: Cidr) -> None:
     """
 
     def release() -> None:
-        inside = [affinity for affinity in _all_affinities(work) if _key(affinity).cidr in pool]
+        inside = [affinity for affinity in _all_affinities(work) if AffinityKey.of(affinity).cidr in pool]
         leading_nowhere = [affinity for affinity in inside if not _release(work, affinity, must_be_empty=False)]
         for affinity in leading_nowhere:
             if affinity.record.state != PENDING:
@@ -130,15 +130,13 @@ def remove_host(work: Work, node: str) -> None:
 
 
 def _all_affinities(work: Work) -> Iterable[Stored[Affinity]]:
-    hosts, virtual = work.datastore.fetch(
-        Affinities(Owner(HOST, "")), Affinities(Owner(VIRTUAL, "")), deadline=work.deadline
-    )
+    hosts, virtual = work.datastore.fetch(*affinities_of_all(), deadline=work.deadline)
     return (*hosts, *virtual)
 
 
 def _release(work: Work, affinity: Stored[Affinity], *, must_be_empty: bool) -> bool:
     """Give up the block an affinity leads to, going round after lost races. False if affinity or block is gone."""
-    key = _key(affinity)
+    key = AffinityKey.of(affinity)
 
     def give_up() -> bool:
         try:
@@ -150,12 +148,6 @@ def _release(work: Work, affinity: Stored[Affinity], *, must_be_empty: bool) -> 
         return True
 
     return until_won(key, give_up, Conflict)
-
-
-def _key(affinity: Stored[Affinity]) -> AffinityKey:
-    key = affinity.key
-    assert isinstance(key, AffinityKey)  # noqa: S101 - narrows the type
-    return key
 
 
 def ensure_block(work: Work, request: AssignRequest) -> Mapping[int, Cidr]:

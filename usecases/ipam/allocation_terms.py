@@ -210,6 +210,4 @@ def pool_request(request: AssignRequest, version: int, labels: Mapping[str, str]
 
 def cidr_of(affinity: Stored[Affinity]) -> Cidr:
     """The block that an affinity leads to."""
-    key = affinity.key
-    assert isinstance(key, AffinityKey)  # noqa: S101 - narrows the type
-    return key.cidr
+    return AffinityKey.of(affinity).cidr

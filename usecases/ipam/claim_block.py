@@ -79,7 +79,7 @@ def create_block(
     work: Work, affinity: Stored[Affinity], host_reserved: HostReservedAttr | None = None, leads: Leads | None = None
 ) -> Stored[Block]:
     """Create the block that a pending affinity promises, and confirm the affinity."""
-    key = _affinity_key(affinity)
+    key = AffinityKey.of(affinity)
     now = work.clock.now()
     try:
         made = new_block(key.cidr, key.owner, rfc3339(now), now, host_reserved)
@@ -133,7 +133,7 @@ def block_behind(
     work: Work, affinity: Stored[Affinity], block: Stored[Block] | None, host_reserved: HostReservedAttr | None = None
 ) -> Stored[Block]:
     """The block an affinity of ours leads to, claimed or confirmed as needed. BlockClaimConflict if it is not ours."""
-    key = _affinity_key(affinity)
+    key = AffinityKey.of(affinity)
     if block is None:
         return create_block(work, _kept(key, guarded_write(work, key, _back_to_pending, affinity)), host_reserved)
     if affinity.record.is_settled(key.owner, block.record):
@@ -162,15 +162,9 @@ def _reconfirm(work: Work, affinity: Stored[Affinity], block: Stored[Block]) -> 
         if found is None or found.record != block.record.replace(sequence=block.record.sequence + 1):
             raise
         block = found
-    _end_stale_leads(work, _affinity_key(pending), None)
+    _end_stale_leads(work, AffinityKey.of(pending), None)
     confirm(work, pending)
     return block
-
-
-def _affinity_key(affinity: Stored[Affinity]) -> AffinityKey:
-    key = affinity.key
-    assert isinstance(key, AffinityKey)  # noqa: S101 - narrows the type
-    return key
 
 
 def _back_to_pending(found: Affinity | None) -> Affinity | Leave:

@@ -12,11 +12,11 @@ claim is not pulled from under its owner.
 from __future__ import annotations
 
 from domain.ipam.address import BITS, covers
-from domain.ipam.block import HOST, VIRTUAL, Owner
+from domain.ipam.block import Owner
 from domain.ipam.block_order import Skip, name_seed, start_index, walk
 from domain.moment import SECOND, parse_rfc3339
 from domain.value import Value
-from ports.datastore import Affinities, BlockKey, Blocks
+from ports.datastore import BlockKey, Blocks, affinities_of_all
 from ports.errors import Refused
 from usecases.ipam.allocation_terms import cidr_of
 from usecases.ipam.claim_block import release_claim
@@ -71,8 +71,7 @@ class Places:
         version, choice, reserved = self._terms.version, self._terms.choice, self._terms.reserved
         blocks, *leads = self._work.datastore.fetch(
             Blocks(version),
-            Affinities(Owner(HOST, ""), version),
-            Affinities(Owner(VIRTUAL, ""), version),
+            *affinities_of_all(version),
             deadline=self._work.deadline,
         )
         taken = [block.record.cidr for block in blocks if not self._is_ours_with_room(block)] + self._damaged
@@ -108,7 +107,10 @@ class Places:
             stored = self._work.datastore.get(BlockKey(cidr), self._work.deadline)
             return Place(cidr) if stored is None or self._is_ours_with_room(stored) else None
         there, around, *leads = self._work.datastore.fetch(
-            BlockKey(cidr), Blocks(cidr.version, cidr), *leads_to(cidr), deadline=self._work.deadline
+            BlockKey(cidr),
+            Blocks(cidr.version, cidr),
+            *affinities_of_all(cidr.version, to=cidr),
+            deadline=self._work.deadline,
         )
         if all(self._is_ours_with_room(block) and block == there for block in around):
             return Place(cidr, tuple([lead for some in leads for lead in some]))
@@ -122,11 +124,6 @@ class Places:
             and block.cidr not in self._used
             and bool(block.free(self._terms.reserved))
         )
-
-
-def leads_to(cidr: Cidr) -> tuple[Affinities, Affinities]:
-    """What to fetch for all affinities to a block."""
-    return Affinities(Owner(HOST, ""), cidr.version, to=cidr), Affinities(Owner(VIRTUAL, ""), cidr.version, to=cidr)
 
 
 def _order_seed(work: Work, owner: Owner, pool: Pool) -> int:

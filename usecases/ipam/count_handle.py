@@ -53,11 +53,12 @@ def take_back(work: Work, incremented: Stored[Handle], block: Cidr, count: int, 
 
     What it holds stays counted: the write may have happened after all, and somebody may have changed the holder since.
     """
-    held = len(found.record.held_by(_name(incremented))) if found else 0
+    handle = HandleKey.of(incremented).handle
+    held = len(found.record.held_by(handle)) if found else 0
     try:
         lower(work, incremented, block, max(held, incremented.record.blocks.get(block, 0) - count))
     except (Conflict, Missing):
-        settle(work, _name(incremented), block)
+        settle(work, handle, block)
 
 
 def lower(work: Work, handle: Stored[Handle] | None, block: Cidr, held: int) -> Stored[Handle] | None:
@@ -89,9 +90,3 @@ def settle(work: Work, handle: str, block: Cidr) -> Stored[Handle] | None:
         return lower(work, stored, block, held)
 
     return until_won(HandleKey(handle), compare_and_lower, Conflict, Missing)
-
-
-def _name(stored: Stored[Handle]) -> str:
-    key = stored.key
-    assert isinstance(key, HandleKey)  # noqa: S101 - narrows the type
-    return key.handle

@@ -52,8 +52,7 @@ def free_held(work: Work, stored: Stored[Handle], cooldown: int, seen: NodeAndPo
     rewritten even if nothing in it changes, so that a call still in flight for this handle loses its race and counts
     again before it writes. A damaged block keeps what it has.
     """
-    assert isinstance(stored.key, HandleKey)  # noqa: S101 - narrows the type
-    handle = stored.key.handle
+    handle = HandleKey.of(stored).handle
     latest: Stored[Handle] | None = stored
     as_given = True
     for cidr, counted in stored.record.blocks.items():

@@ -54,7 +54,7 @@ def _own(work: Work, owner: Owner) -> tuple[Stored[Block], ...]:
     found: list[Stored[Block] | None] = []
     (affinities,) = fetch_sound(work.datastore, work.log, Affinities(owner), deadline=work.deadline)
     for affinity in if_sound(affinities) or ():
-        assert isinstance(affinity.key, AffinityKey)  # noqa: S101 - narrows the type
-        block = fetch_sound(work.datastore, work.log, BlockKey(affinity.key.cidr), deadline=work.deadline)[0]
+        key = BlockKey(AffinityKey.of(affinity).cidr)
+        block = fetch_sound(work.datastore, work.log, key, deadline=work.deadline)[0]
         found.append(if_sound(block))
     return tuple([block for block in found if block is not None])

@@ -75,9 +75,7 @@ class _Releasing:
     def read_handles(self) -> None:
         listed = self._work.datastore.list(Handles(), self._work.deadline)
         for stored in listed:
-            key = stored.key
-            assert isinstance(key, HandleKey)  # noqa: S101 - narrows the type
-            self._handles[key.handle] = stored
+            self._handles[HandleKey.of(stored).handle] = stored
 
     def release(self, cidr: Cidr, releases: list[Release]) -> None:
         def meant(block: Block) -> tuple[int, ...]:

@@ -10,9 +10,8 @@ Invariant: nothing is deleted but over the revision that was read, and only whil
 from __future__ import annotations
 
 from domain.ipam.block import HOST, PENDING
-from ports.datastore import AffinityKey, NodeKey
+from ports.datastore import AffinityKey, NodeKey, affinities_of_all
 from ports.errors import Missing, PortError, Refused
-from usecases.ipam.claim_place import leads_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,15 +23,14 @@ if TYPE_CHECKING:
 
 def read_leads(work: Work, cidr: Cidr) -> tuple[Stored[Affinity], ...]:
     """All affinities to a block."""
-    hosts, virtual = work.datastore.fetch(*leads_to(cidr), deadline=work.deadline)
+    hosts, virtual = work.datastore.fetch(*affinities_of_all(cidr.version, to=cidr), deadline=work.deadline)
     return (*hosts, *virtual)
 
 
 def end_stale_leads(work: Work, owner: Owner, leads: tuple[Stored[Affinity], ...]) -> None:
     """Delete those of others that no claim can be behind. Whoever changes one meanwhile keeps it."""
     for lead in leads:
-        key = lead.key
-        assert isinstance(key, AffinityKey)  # noqa: S101 - narrows the type
+        key = AffinityKey.of(lead)
         if key.owner == owner or _may_be_claiming(work, key.owner, lead.record.state):
             continue
         try:
