@@ -11,7 +11,7 @@ import sys
 from domain.cni.go_quote import printable
 from domain.value import Value
 from entrypoints.tortie import (
-    completion,
+    completion_scripts,
     convert,
     delete,
     doctor,
@@ -89,7 +89,7 @@ COMMANDS: tuple[Command | Group, ...] = (
     uninstall.COMMAND,
     refresh_token.COMMAND,
     version.COMMAND,
-    completion.COMMAND,
+    completion_scripts.COMMAND,
 )
 # kubectl's spellings; here a check asks the server for what is there, and writes nothing on either side.
 _DRY_RUNS = {"--dry-run=client": "--dry-run", "--dry-run=server": "--dry-run"}

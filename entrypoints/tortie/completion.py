@@ -1,8 +1,6 @@
-"""`tortie completion SHELL`: what a shell has to be told so that it completes `tortie` by asking `tortie` itself.
+"""What may stand at the cursor of a shell, when its script (`completion_scripts`) asks.
 
-    source <(tortie completion bash)
-
-Each script asks `tortie __complete WORD…`, the last word being the one that is completed, and is answered with lines:
+It asks `tortie __complete WORD…`, the last word being the one that is completed, and is answered with lines:
 `WORD<tab>WHAT IT IS`, or `:files`, `:folders`. So options, kinds and names in a datastore are known to one place, in
 Python, for every shell; and the self-contained executable needs no library for it (docs/decisions/0021).
 
@@ -13,14 +11,14 @@ answer into the command line as it is, so what comes from the datastore can neit
 from __future__ import annotations
 
 from domain.value import Value
-from entrypoints.tortie.answer import Answer
-from entrypoints.tortie.command import FAULTS, Command
-from entrypoints.tortie.completion_scripts import SCRIPTS
+from entrypoints.tortie.command import FAULTS
+from entrypoints.tortie.command_line import below, command_parser
+from entrypoints.tortie.completion_scripts import COMMAND
 from entrypoints.tortie.output import COLUMNS, FORMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import Action, ArgumentParser, Namespace
+    from argparse import Action, Namespace
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
@@ -49,8 +47,6 @@ class Line(Value):
 
 
 def read_line(top: CommandParser, words: Sequence[str]) -> Line:
-    from entrypoints.tortie.command_line import below
-
     *before, word = words or [""]
     parser = top
     values: list[str] = []
@@ -77,8 +73,6 @@ def read_line(top: CommandParser, words: Sequence[str]) -> Line:
 
 def candidates(line: Line, names: Names) -> list[Candidate]:
     """What may stand in the word's place, not only what begins as it does."""
-    from entrypoints.tortie.command_line import below
-
     if line.awaited is not None:
         return _values(line.awaited, line, names)
     option, equals, _ = line.word.partition("=")
@@ -145,8 +139,6 @@ def _kind_name(kind: Kind, word: str) -> str:
 
 def _help(line: Line) -> list[Candidate]:
     """`tortie help`: the commands below those that are named already."""
-    from entrypoints.tortie.command_line import below, command_parser
-
     if not line.parser.prog.endswith(" help"):
         return []
     parser = command_parser()
@@ -159,8 +151,6 @@ def _help(line: Line) -> list[Candidate]:
 
 def answered(words: Sequence[str], names: Names) -> str:
     """The lines that a shell gets."""
-    from entrypoints.tortie.command_line import command_parser
-
     words = list(words)
     if "--" in words[-2:-1]:  # fish hides an empty word otherwise
         del words[-2]
@@ -191,24 +181,3 @@ def stored_names(kind: Kind, namespace: str, session: Session) -> list[str]:
     except FAULTS:
         return []
     return [name for name in stored if not name.startswith(("-", ":"))]
-
-
-def _add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("shell", metavar="SHELL", choices=tuple(SCRIPTS), help=", ".join(SCRIPTS))
-
-
-def _run(options: Namespace, _session: Session) -> Answer:
-    return Answer(SCRIPTS[options.shell])
-
-
-COMMAND = Command(
-    "completion",
-    "Show what makes a shell complete this command.",
-    _run,
-    _add_arguments,
-    uses_datastore=False,
-    examples="""\
-source <(tortie completion bash)                  in this shell; in ~/.bashrc for every one
-tortie completion zsh > "${fpath[1]}/_tortie"
-tortie completion fish > ~/.config/fish/completions/tortie.fish""",
-)

@@ -1,9 +1,20 @@
-"""What each shell has to be told once, so that it asks `tortie __complete` what may stand at the cursor.
+"""`tortie completion SHELL`: what a shell is told once, so that it asks `tortie __complete` what may stand there.
+
+    source <(tortie completion bash)
 
 Invariant: no script knows a command, an option or a name.
 """
 
 from __future__ import annotations
+
+from entrypoints.tortie.answer import Answer
+from entrypoints.tortie.command import Command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from entrypoints.tortie.session import Session
 
 BASH = r"""# tortie: completion for bash, by the program itself. source <(tortie completion bash)
 _tortie() {
@@ -69,3 +80,24 @@ complete -c tortie -e
 complete -c tortie -f -a '(__tortie_complete)'
 """
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("shell", metavar="SHELL", choices=tuple(SCRIPTS), help=", ".join(SCRIPTS))
+
+
+def _run(options: Namespace, _session: Session) -> Answer:
+    return Answer(SCRIPTS[options.shell])
+
+
+COMMAND = Command(
+    "completion",
+    "Show what makes a shell complete this command.",
+    _run,
+    _add_arguments,
+    uses_datastore=False,
+    examples="""\
+source <(tortie completion bash)                  in this shell; in ~/.bashrc for every one
+tortie completion zsh > "${fpath[1]}/_tortie"
+tortie completion fish > ~/.config/fish/completions/tortie.fish""",
+)
