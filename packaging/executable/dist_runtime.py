@@ -43,8 +43,8 @@ OPENSSL_WITHOUT = (
     " camellia bf cast rc2 rc4 md4 mdc2 whirlpool rmd160 sm2 sm3 sm4 gost siphash cms ts cmp ct ui-console rfc3779 ec2m"
     " nextprotoneg autoload-config makedepend"
 )
-# After the options what SQLite's own configuration finds in musl, too. Without usleep it waits for whole seconds, or not
-# at all. Left out: malloc_usable_size, which knows nothing of the blocks of memory.c.
+# After the options what SQLite's own configuration finds in musl, too. Without usleep it waits for whole seconds, or
+# not at all. Left out: malloc_usable_size, which knows nothing of the blocks of memory.c.
 SQLITE = (
     "-DSQLITE_THREADSAFE=1 -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_DEFAULT_MEMSTATUS=0 -DSQLITE_TEMP_STORE=2"
     " -DHAVE_USLEEP=1 -DHAVE_FDATASYNC=1 -DHAVE_PREAD=1 -DHAVE_PWRITE=1 -DHAVE_STRCHRNUL=1 -DHAVE_ISNAN=1"
