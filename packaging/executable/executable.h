@@ -11,6 +11,11 @@ void keep_memory(void);
 /* The same in one area at `place`, for a snapshot. -1 if there is something else. */
 int keep_memory_at(void *place);
 
+/* What is allocated from `use_room` on comes from where `set_room_aside` was called, as long as there is some left. */
+void set_room_aside(void);
+void use_room(void);
+int is_in_room(const void *block);
+
 /* That is complete; its size, or 0 if something has found no room in it. Nothing may be allocated any more. */
 size_t memory_is_past(void);
 

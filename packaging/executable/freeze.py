@@ -51,6 +51,7 @@ OF_WINDOWS = (
 
 # Who loads most modules, the most often started first; and what of theirs only some need.
 PLUGINS = ("entrypoints.calico", "entrypoints.calico_ipam"), ("entrypoints.bridge",)
+ROOM = ""  # what is loaded before is what each process uses; new objects find room here (snapshot.c)
 SELDOM = ("adapters.grpc", "adapters.kubernetes", "usecases.pods")
 READERS_OF_ANNOTATIONS = frozenset({"dataclasses", "typing"})
 REPLACED = frozenset({"_ctypes", "_sha2"})  # by our own built-in module; by _sha256 and _sha512 before Python 3.12
@@ -64,6 +65,7 @@ class Graph:
         self.files: dict[str, Path] = {}
         self.own: set[str] = set()
         self._missing: set[tuple[str, str]] = set()
+        self._trees: dict[str, ast.Module] = {}
 
     def follow(self, name: str, asked_by: str) -> bool:
         """Whether there is such a module; it, its packages and what it imports are taken in."""
@@ -84,6 +86,7 @@ class Graph:
         if own and not self._loadable(tree, name):
             return False
         self.files[name] = path
+        self._trees[name] = tree
         self._take(tree, name, own=own)
         return True
 
@@ -113,36 +116,30 @@ class Graph:
         return True
 
     def ahead(self) -> list[str]:
-        """Our modules that can be loaded here: neither they nor what they import as they are loaded needs a library.
+        """Our modules that a plugin's verb may load, and can load here: nothing that they need at once is a library.
 
-        Those that most processes use come first, so that what these use is close together.
+        Those that most processes use come first, so that what these use is close together. What only the operator's
+        commands use is not among them: each call would have to step over it.
         """
         calico, bridge = PLUGINS
-        order = (
-            ENTRY,
-            *self._reached(calico, SELDOM),
-            *self._reached(calico),
-            *self._reached(bridge),
-            *sorted(self.own),
-        )
-        return [name for name in dict.fromkeys(order) if self._loads(name, set())]
+        always = (ENTRY, *calico)
+        order = (*always, ROOM, *self._reached(calico, SELDOM), *self._reached(calico), *self._reached(bridge))
+        return [name for name in dict.fromkeys(order) if name == ROOM or self._loads(name, set())]
 
     def _reached(self, starts: tuple[str, ...], without: tuple[str, ...] = ()) -> list[str]:
-        """Our modules that these import at some time, directly or not."""
-        found: set[str] = set()
+        """Our modules that these import at some time, directly or not: what is fewer imports away comes first."""
+        found: dict[str, None] = {}
         waiting = [*starts]
-        while waiting:
-            name = waiting.pop()
+        for name in waiting:  # it grows
             if (
                 name in self.own
                 and name not in found
                 and not f"{name}.".startswith(tuple(f"{one}." for one in without))
             ):
-                found.add(name)
-                path = self.files[name]
-                tree = ast.parse(source(name, path))
-                waiting.extend(imports(tree, name, is_package=path.name == "__init__.py"))
-        return sorted(found)
+                found[name] = None
+                is_package = self.files[name].name == "__init__.py"
+                waiting.extend(imports(self._trees[name], name, is_package=is_package))
+        return [*found]
 
     def _loads(self, name: str, asked: set[str]) -> bool:
         if name.partition(".")[0] not in OWN or name in asked:
@@ -150,8 +147,9 @@ class Graph:
         if name not in self.own:
             return False
         asked.add(name)
-        tree = ast.parse(source(name, self.files[name]))
-        wanted = (one for node in tree.body for one in imports_of(node, name, is_package=False, certain=True))
+        wanted = (
+            one for node in self._trees[name].body for one in imports_of(node, name, is_package=False, certain=True)
+        )
         return all(self._loads(one, asked) for one in wanted)
 
     def exists(self, name: str) -> bool:
@@ -170,15 +168,14 @@ def seen_by_checkers_only(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
-def imports(tree: ast.Module, name: str, *, is_package: bool) -> set[str]:
-    """What a module imports anywhere in it, at some time."""
-    found: set[str] = set()
+def imports(tree: ast.Module, name: str, *, is_package: bool) -> list[str]:
+    """What a module imports anywhere in it, at some time: first what it needs at once, then as its text has it."""
+    found: dict[str, None] = {}
     waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop()
-        found.update(imports_of(node, name, is_package=is_package))
+    for node in waiting:  # it grows
+        found.update(dict.fromkeys(imports_of(node, name, is_package=is_package)))
         waiting.extend(child for child in ast.iter_child_nodes(node) if not seen_by_checkers_only(child))
-    return found
+    return [*found]
 
 
 def imports_of(node: ast.AST, name: str, *, is_package: bool, certain: bool = False) -> Iterator[str]:

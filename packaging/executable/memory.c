@@ -38,7 +38,8 @@
 #define HUGE (2u << 20)
 #define ARENA (1u << 20)
 #define ALWAYS (2 * HUGE) /* of a snapshot, what each process uses */
-#define OFTEN (4 * HUGE)  /* and what most of those use that do something */
+#define OFTEN (5 * HUGE)  /* and what most of those use that do something */
+#define ROOM (5u << 18)
 #define PLENTY (1u << 30) /* of address space: who may use that much has no limit worth minding */
 
 struct freed {
@@ -51,6 +52,9 @@ static struct {
     uint32_t room, used; /* in bytes; whole pages are used */
     unsigned char class_of[REGION / PAGE];
 } area;
+static struct {
+    uint32_t aside, next, end; /* in the area: pages for a process that goes on with a snapshot, which it takes first */
+} room;
 static struct freed *lists[CLASSES];
 static struct {
     unsigned char *next, *end; /* never used yet, and so zero */
@@ -87,11 +91,12 @@ static unsigned class_at(const void *block)
 /* Pages that were never used, of a class or of none; NULL if there are not so many left. */
 static unsigned char *take_pages(uint32_t size, unsigned class)
 {
-    if (size > area.room - area.used)
+    uint32_t *next = size <= room.end - room.next ? &room.next : &area.used;
+    if (size > area.room - *next)
         return NULL;
-    unsigned char *pages = area.start + area.used;
-    memset(area.class_of + area.used / PAGE, (int)class, size / PAGE);
-    area.used += size;
+    unsigned char *pages = area.start + *next;
+    memset(area.class_of + *next / PAGE, (int)class, size / PAGE);
+    *next += size;
     return pages;
 }
 
@@ -297,6 +302,26 @@ int keep_memory_at(void *place)
     return area.start == place ? 0 : -1;
 }
 
+void set_room_aside(void)
+{
+    room.aside = area.used;
+    area.used += ROOM;
+}
+
+void use_room(void)
+{
+    room.next = room.aside;
+    room.end = room.aside + ROOM;
+    arenas = NULL;
+    memset(lists, 0, sizeof lists);
+    memset(fresh, 0, sizeof fresh);
+}
+
+int is_in_room(const void *block)
+{
+    return (uintptr_t)block - (uintptr_t)area.start - room.aside < ROOM;
+}
+
 size_t memory_is_past(void)
 {
     largest = LARGEST;
@@ -340,10 +365,8 @@ static void make_huge(size_t from, size_t to)
 
 void go_on_with_memory(int much)
 {
-    size_t end = (area.used + HUGE - 1) & -(size_t)HUGE;
     if (!is_limited() && map_area(area.start + area.used, area.used, 0) != NULL) {
         make_huge(0, much ? OFTEN : ALWAYS);
-        make_huge(end - HUGE, end);
     }
     pthread_atfork(take, give, give); /* the first that changes the area, which has been read from the file above */
 }
