@@ -1,7 +1,10 @@
-"""This machine's kernel as a place for tests: namespaces and devices whose names carry our process id.
+"""This machine's kernel as a place for tests: namespaces whose names carry our process id, one of which is the host's.
 
-Invariant: leaving the world removes everything that was made in it, by name, also after a failure; file descriptors
-that a test left open fail it.
+Tests of several processes give out the same addresses, and a host has one route to each; so the test's thread, and what
+it starts, is on a host of its own.
+
+Invariant: leaving the world removes everything that was made in it, also after a failure; file descriptors that a test
+left open fail it.
 """
 
 from __future__ import annotations
@@ -10,10 +13,14 @@ import json
 import os
 import subprocess
 import time
+from contextlib import ExitStack
 from itertools import count
 
 from adapters.linux.dataplane import LinuxDataplane
+from adapters.linux.namespaces import CLONE_NEWNET, open_namespace
 from adapters.linux.netlink.transports import load_lean, load_pyroute2
+from adapters.linux.node_files import OWN_NAMESPACE
+from adapters.linux.process.system_calls import setns
 from adapters.memory.log import RecordingLog
 from contracts.dataplane import World
 from domain.ipam.address import Cidr
@@ -22,6 +29,14 @@ from ports.clock import Clock
 TRANSPORTS = {"lean": load_lean, "library": load_pyroute2}
 
 _numbers = count(1)
+_UPLINK = (  # an address and a default route, as hosts have them: without it none answers for the containers' gateway
+    "link set lo up",
+    "link add uplink type veth peer name upstream",
+    "address add 192.0.2.2/24 dev uplink",
+    "link set upstream up",
+    "link set uplink up",
+    "route add default via 192.0.2.1 dev uplink",
+)
 
 
 class RealClock(Clock):
@@ -38,8 +53,7 @@ class RealClock(Clock):
 class LinuxWorld(World):
     def __init__(self, folder, transport: str = "lean") -> None:
         self._folder = folder
-        self._namespaces: list[str] = []
-        self._names: list[str] = []
+        self._undo = ExitStack()
         self.clock = RealClock()
         self.log = RecordingLog()
         self.dataplane = LinuxDataplane(self.clock, self.log, TRANSPORTS[transport])
@@ -47,24 +61,40 @@ class LinuxWorld(World):
     def __enter__(self):
         if os.geteuid() != 0:
             raise RuntimeError("this test makes network namespaces and needs root")
-        self._open = sorted(os.listdir("/proc/self/fd"))
+        with ExitStack() as undo:
+            self._enter_host(undo)
+            self._undo = undo.pop_all()
+        self._open = set(os.listdir("/proc/self/fd"))
         return self
 
     def __exit__(self, *_error) -> None:
-        still_open = sorted(os.listdir("/proc/self/fd"))
-        for path in self._namespaces:
-            subprocess.run(["ip", "netns", "delete", os.path.basename(path)], check=False, capture_output=True)
-        for name in self._names:
-            subprocess.run(["ip", "link", "delete", name], check=False, capture_output=True)
-        assert still_open == self._open
+        opened = set(os.listdir("/proc/self/fd")) - self._open  # what earlier tests forgot may be closed meanwhile
+        self._undo.close()
+        assert not opened
+
+    def _enter_host(self, undo: ExitStack) -> None:
+        """Not by way of `Inside`, which withholds signals until it has come back."""
+        host = self._add_namespace(undo)
+        for path in (OWN_NAMESPACE, host):
+            descriptor = open_namespace(path)
+            undo.callback(os.close, descriptor)
+            if path == OWN_NAMESPACE:
+                undo.callback(setns, descriptor, CLONE_NEWNET)
+        setns(descriptor, CLONE_NEWNET)
+        for words in _UPLINK:
+            self.ip("", *words.split())
 
     def make_namespace(self) -> str:
-        name = self.new_name()
-        self._namespaces.append(f"/var/run/netns/{name}")
-        subprocess.run(["ip", "netns", "add", name], check=True)
+        path = self._add_namespace(self._undo)
         # It takes IPv4 forwarding from the machine, which may forward or may have begun to meanwhile.
-        self.inside(self._namespaces[-1], "sh", "-c", "echo 0 > /proc/sys/net/ipv4/ip_forward")
-        return self._namespaces[-1]
+        self.inside(path, "sh", "-c", "echo 0 > /proc/sys/net/ipv4/ip_forward")
+        return path
+
+    def _add_namespace(self, undo: ExitStack) -> str:
+        name = self.new_name()
+        undo.callback(subprocess.run, ["ip", "netns", "delete", name], check=False, capture_output=True)
+        subprocess.run(["ip", "netns", "add", name], check=True)
+        return f"/var/run/netns/{name}"
 
     def make_file(self) -> str:
         path = self._folder / "plain"
@@ -72,8 +102,7 @@ class LinuxWorld(World):
         return str(path)
 
     def new_name(self) -> str:
-        self._names.append(f"tdp{os.getpid()}x{next(_numbers)}")
-        return self._names[-1]
+        return f"tdp{os.getpid()}x{next(_numbers)}"
 
     def make_link(self, netns: str, name: str) -> None:
         """A bridge: not every kernel has the dummy device."""

@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from adapters.linux.clock import SystemClock
 from adapters.sqlite.datastore import SqliteDatastore
+from integration.plugin.kernel import Namespace
 from usecases.initialise_cluster import Wish, initialise_cluster
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -42,13 +44,10 @@ def loaded_outside_the_transport(report: str) -> set[str]:
 
 
 @pytest.fixture
-def netns() -> Iterator[str]:
-    name = f"tortie-start-{os.getpid()}"
-    subprocess.run(["ip", "netns", "add", name], check=True)
-    try:
-        yield f"/var/run/netns/{name}"
-    finally:
-        subprocess.run(["ip", "netns", "del", name], check=True)
+def spaces() -> Iterator[tuple[Namespace, Namespace]]:
+    """The host's and the container's."""
+    with ExitStack() as undo:
+        yield Namespace("host", undo), Namespace("start", undo)
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +60,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("transport", ["lean", "library"])
 def test_add_and_del_load_their_budget_and_a_library_only_when_asked(
-    netns: str, built: Path, tmp_path: Path, transport: str
+    spaces: tuple[Namespace, Namespace], built: Path, tmp_path: Path, transport: str
 ) -> None:
+    host, container = spaces
     clock, database = SystemClock(), str(tmp_path / "datastore.db")
     with SqliteDatastore(database, clock, create=True) as datastore:
         initialise_cluster(datastore, Wish("node-a", "0" * 32, ("10.246.0.0/24",), {}), clock.deadline(10))
@@ -77,11 +77,11 @@ def test_add_and_del_load_their_budget_and_a_library_only_when_asked(
             "TORTIE_TRANSPORT": transport,
             "CNI_COMMAND": verb,
             "CNI_CONTAINERID": f"start{os.getpid()}",
-            "CNI_NETNS": netns,
+            "CNI_NETNS": container.path,
             "CNI_IFNAME": "eth0",
             "CNI_PATH": str(built),
         }
-        program = [*interpreter, built / "calico"]
+        program = ["nsenter", f"--net={host.path}", "--", *interpreter, built / "calico"]
         done = subprocess.run(
             program, env=environment, input=netconf, capture_output=True, text=True, timeout=60, check=False
         )

@@ -7,6 +7,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ import pytest
 from adapters.linux.alarm import within
 from adapters.linux.clock import SystemClock
 from adapters.linux.host_view import LinuxHost
+from adapters.linux.namespaces import Inside
 from contracts.host_view import HostViewContract
 from domain.doctor.kernel import FEATURES
+from integration.plugin.kernel import Namespace
 from ports.errors import Expired, Refused
 
 
@@ -115,12 +118,18 @@ def test_absolute_links_of_another_root_stay_in_it(clock: SystemClock, tmp_path:
 
 
 def test_the_kernel_of_this_machine_is_tried_and_nothing_is_left(clock: SystemClock) -> None:
+    """In a namespace of its own, since other tests' devices come and go on the machine meanwhile."""
     children = Path(f"/proc/self/task/{os.getpid()}/children")
-    before = {name for _, name in socket.if_nameindex()}, children.read_text()
-    found = LinuxHost(clock).lacking()
-    assert set(found) <= set(FEATURES)
-    assert "veth" not in found, "these tests need veth themselves"
-    assert ({name for _, name in socket.if_nameindex()}, children.read_text()) == before
+    with ExitStack() as undo:
+        descriptor = os.open(Namespace("host", undo).path, os.O_RDONLY)
+        undo.callback(os.close, descriptor)
+        undo.enter_context(Inside(descriptor))
+        before, started_before = socket.if_nameindex(), set(children.read_text().split())
+        found = LinuxHost(clock).lacking()
+        assert set(found) <= set(FEATURES)
+        assert "veth" not in found, "these tests need veth themselves"
+        assert socket.if_nameindex() == before
+        assert set(children.read_text().split()) <= started_before
 
 
 def test_who_may_not_make_a_namespace_is_told(clock: SystemClock) -> None:
