@@ -29,7 +29,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
-from services.etcd import Authority, Etcd, free_ports
+from services.etcd import Authority, Etcd, free_ports, pause
 from services.kube_client import Object, Refused
 from services.kubernetes_server import KubernetesServer, from_kubeconfig
 
@@ -94,9 +94,7 @@ class Daemon:
 
     def pause(self) -> None:
         """Nothing is answered once this has returned."""
-        self.send(signal.SIGSTOP)
-        while Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "TZ":
-            time.sleep(0.005)
+        pause(self.pid)
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         self.send(number)
@@ -130,7 +128,7 @@ class ApiServer(KubernetesServer):
         try:
             programs = find_programs()
             self.authority = Authority(self._folder / "pki", "tortie test cluster")
-            (self.port,) = free_ports(1)
+            (self.port,) = free_ports(1, address)
             self.address = address
             admin = self.client_certificate("admin", "system:masters")
             host = f"[{address}]" if ":" in address else address

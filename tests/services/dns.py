@@ -10,6 +10,8 @@ import threading
 from pathlib import Path
 from typing import Self
 
+from services.etcd import free_ports
+
 _STEP = 0.05
 
 
@@ -25,8 +27,8 @@ class NameServer:
         self._records = {name.lower(): found for name, found in records.items()}
         self._truncating, self._silent = truncating, silent
         self._ended = threading.Event()
-        self._stream = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._stream.getsockname()[1]
+        (self.port,) = free_ports(1)  # for both
+        self._stream = socket.create_server(("127.0.0.1", self.port))
         self._datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._datagrams.bind(("127.0.0.1", self.port))
         self.asked: list[str] = []

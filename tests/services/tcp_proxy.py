@@ -75,12 +75,12 @@ class TcpProxy:
             except OSError:
                 server = socket.socket()
             pair = (client, server)
-            self._pairs.append(pair)
+            for one in pair:
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._pairs.append(pair)  # from now on it may be cut at any moment
             if self.refusing.is_set():
                 self.cut()
                 continue
-            for one in pair:
-                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._start(self._pump, client, server, False)
             self._start(self._pump, server, client, True)
 
@@ -131,21 +131,21 @@ class BlackHole:
 
     def __enter__(self) -> Self:
         for _ in range(8):
-            filler = socket.socket()
-            self._fillers.append(filler)
-            filler.setblocking(False)
+            filler = self._filler(0.0)
             with suppress(BlockingIOError):
                 filler.connect(("127.0.0.1", self.port))
-        probe = socket.socket()
-        probe.settimeout(0.5)
-        try:
-            probe.connect(("127.0.0.1", self.port))
-        except TimeoutError:
-            return self
-        else:
-            raise AssertionError("the kernel still takes connections, so this is no black hole")
-        finally:
-            probe.close()
+        for _ in range(20):  # the kernel may not have dealt with all of them yet
+            try:
+                self._filler(0.5).connect(("127.0.0.1", self.port))
+            except TimeoutError:
+                return self
+        raise AssertionError("the kernel still takes connections, so this is no black hole")
+
+    def _filler(self, timeout: float) -> socket.socket:
+        filler = socket.socket()
+        filler.settimeout(timeout)
+        self._fillers.append(filler)
+        return filler
 
     def __exit__(self, *_exc: object) -> None:
         for one in (*self._fillers, self._listener):
