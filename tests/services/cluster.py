@@ -21,6 +21,7 @@ import yaml
 from services import custom_resources
 from services.custom_resources import GROUPS
 from services.kube_client import KubeClient, Object, Refused
+from services.rights import await_rights
 
 _LONGEST_WAIT = 30.0
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -87,24 +88,40 @@ class Cluster:
         return self.client.create(path, made | {"metadata": {"name": name, **metadata}})
 
     def apply(self, manifest: Path) -> None:
-        """Create the objects of a YAML file, replacing those that are there: accounts, cluster roles and bindings."""
-        for one in yaml.safe_load_all(manifest.read_text()):
+        """Create the accounts, cluster roles and bindings of a YAML file, or replace roles and bindings."""
+        documents = list(yaml.safe_load_all(manifest.read_text()))
+        for one in documents:
             metadata, kind = one["metadata"], one["kind"]
             accounts = f"/api/v1/namespaces/{metadata.get('namespace')}/serviceaccounts"
             path = accounts if kind == "ServiceAccount" else _LISTS[kind]
-            self.client.drop(f"{path}/{metadata['name']}")
-            self.client.create(path, one)
+            if self.client.find(f"{path}/{metadata['name']}") is None:
+                self.client.create(path, one)
+            elif kind != "ServiceAccount":  # in place, so that nobody is without the right for a moment
+                self.client.put(f"{path}/{metadata['name']}", one)
+        await_rights(self.client, documents)
 
     def token(self, namespace: str, account: str, seconds: int = 3600) -> str:
-        """A token of a service account that is there, for at least 600 seconds.
+        """A token of a service account that is there, for at least 600 seconds, and that the server believes.
 
         It ends with the account; once used, though, the server remembers for ten seconds that it is good.
         """
+        # An account of that name that was there before is still in the server's copy for a moment.
+        self._await(
+            lambda: self._is_believed(self._new_token(namespace, account)), f"{namespace}/{account} to be believed"
+        )
+        return self._new_token(namespace, account, seconds)
+
+    def _new_token(self, namespace: str, account: str, seconds: int = 600) -> str:
         path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
         asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
         answer = self.client.create(path, asked | {"spec": {"expirationSeconds": seconds}})
         token: str = answer["status"]["token"]
         return token
+
+    def _is_believed(self, token: str) -> bool:
+        review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+        status = self.client.create("/apis/authentication.k8s.io/v1/tokenreviews", review)["status"]
+        return bool(status.get("authenticated"))
 
     def serve(self, *groups: str) -> None:
         """Of the groups in GROUPS exactly these are served from now on; objects of the others go."""

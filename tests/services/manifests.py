@@ -16,6 +16,7 @@ from pathlib import Path
 import yaml
 
 from services.kube_client import KubeClient, Object
+from services.rights import await_rights
 
 _ROOTS = {
     "ConfigMap": "/api/v1/{namespace}configmaps",
@@ -44,11 +45,23 @@ def place(one: Object) -> str:
 
 
 def applied(client: KubeClient, documents: list[Object], *, dry: bool = False) -> list[Object]:
+    for one in documents:
+        _await_end(client, one)
     query = "fieldManager=test&fieldValidation=Strict" + ("&dryRun=All" if dry else "")
     made = [client.patch(f"{place(one)}?{query}", one, content=_APPLY) for one in documents]
     if not dry:
         _await_served(client, documents)
+        await_rights(client, documents)
     return made
+
+
+def _await_end(client: KubeClient, one: Object) -> None:
+    """Of an object that is going: what is applied to it would go with it."""
+    ends = time.monotonic() + _LONGEST_WAIT
+    while "deletionTimestamp" in ((client.find(place(one)) or {}).get("metadata", {})):
+        if time.monotonic() > ends:
+            raise RuntimeError(f"waited in vain for {place(one)} to go")
+        time.sleep(0.05)
 
 
 def remove(client: KubeClient, documents: list[Object]) -> None:
@@ -61,6 +74,7 @@ def remove(client: KubeClient, documents: list[Object]) -> None:
             if time.monotonic() > ends:
                 raise RuntimeError(f"waited in vain for {place(one)} to go")
             time.sleep(0.05)
+    await_rights(client, documents, granted=False)
 
 
 def pod_templates(documents: list[Object]) -> list[Object]:

@@ -341,9 +341,10 @@ def is_running(pid: int) -> bool:
     while time.monotonic() < ends:
         try:
             os.kill(pid, 0)
-        except ProcessLookupError:
+            lives = bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+        except (ProcessLookupError, FileNotFoundError):
             return False
-        if Path(f"/proc/{pid}/cmdline").read_bytes() and ends - time.monotonic() > 4.9:
+        if lives and ends - time.monotonic() > 4.9:
             return True
         time.sleep(0.02)
     return True

@@ -15,8 +15,10 @@ import pytest
 from integration.kubefaults.kube_rig import TRY_AGAIN_LATER, KubeRig, text_of
 from integration.kubefaults.test_kube_faults import RACES
 from integration.plugin.kubernetes_store import POD_IPS
+from patience import until
 from services.etcd import Authority
 from services.http_stub import Asked, HttpStub, reply
+from services.kube_client import Refused
 from services.request_faults import answer, at, before, status
 
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
@@ -125,22 +127,26 @@ def webhook(rig: KubeRig, folder: Path, answer_to: Any) -> Iterator[HttpStub]:
         name = f"guard-{rig.net.name}"
         rig.cluster.client.create(WEBHOOKS, {"metadata": {"name": name}, "webhooks": [hook]})
         try:
+            await_webhook(rig, stub, there=True)
             yield stub
         finally:
             rig.cluster.client.delete(f"{WEBHOOKS}/{name}")
+            await_webhook(rig, stub, there=False)
 
 
-def await_webhook(rig: KubeRig, stub: HttpStub) -> None:
-    """The server asks it: how soon after it has been made is the server's affair."""
-    rig.cluster.add_pod("gold", "probe", node=rig.node, labels={"guarded": "yes"})
-    for _ in range(100):
-        if stub.asked:
-            break
+def await_webhook(rig: KubeRig, stub: HttpStub, *, there: bool) -> None:
+    """The server asks it, or no more: how soon after it has been made or deleted is the server's affair."""
+
+    def is_asked() -> bool:
+        before = len(stub.asked)
         try:
-            rig.cluster.set_pod_status("gold", "probe", message="are you there")
-        except Exception as error:  # noqa: BLE001 - whatever it says, it has been asked
+            rig.cluster.set_pod_status("gold", "probe", message=f"are you there {before}")
+        except Refused as error:
             assert "guard.tortie.test" in str(error)  # noqa: PT017 - it need not fail at all
-    assert stub.asked
+        return len(stub.asked) > before
+
+    rig.cluster.add_pod("gold", "probe", node=rig.node, labels={"guarded": "yes"})
+    until(lambda: is_asked() == there, "the webhook to be asked" if there else "the webhook to be forgotten")
     rig.cluster.client.delete("/api/v1/namespaces/gold/pods/probe")
 
 
@@ -150,8 +156,7 @@ def test_a_webhook_that_forbids_the_patch_fails_the_call_cleanly(own_rig: KubeRi
     free, guarded = rig.pod(), rig.pod(labels={"guarded": "yes"})
     rig.networked(free, rig.add(free))
     rig.delete(free).silent()
-    with webhook(rig, tmp_path, deny) as stub:
-        await_webhook(rig, stub)
+    with webhook(rig, tmp_path, deny):
         told = text_of(rig.add(guarded))
         assert "guard.tortie.test" in told
         assert "no status today" in told
@@ -159,8 +164,7 @@ def test_a_webhook_that_forbids_the_patch_fails_the_call_cleanly(own_rig: KubeRi
         rig.networked(free, rig.add(free))  # it is about others
         rig.delete(free).silent()
     rig.networked(guarded, rig.add(guarded))
-    with webhook(rig, tmp_path, deny) as stub:
-        await_webhook(rig, stub)
+    with webhook(rig, tmp_path, deny):
         rig.delete(guarded).error(TRY_AGAIN_LATER, "no status today")
         rig.offline(guarded)
     rig.delete(guarded).silent()
@@ -170,8 +174,7 @@ def test_a_webhook_that_forbids_the_patch_fails_the_call_cleanly(own_rig: KubeRi
 
 def test_a_webhook_that_is_broken_is_something_to_try_again(v1: KubeRig, tmp_path: Path) -> None:
     guarded = v1.pod(labels={"guarded": "yes"})
-    with webhook(v1, tmp_path, lambda _: reply(503, b"down")) as stub:
-        await_webhook(v1, stub)
+    with webhook(v1, tmp_path, lambda _: reply(503, b"down")):
         v1.add(guarded).error(TRY_AGAIN_LATER, "failed calling webhook")
         v1.gone(guarded)
     v1.networked(guarded, v1.add(guarded))

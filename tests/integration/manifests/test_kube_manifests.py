@@ -85,7 +85,9 @@ def test_kubectl_takes_it_in_one_go(server: ApiServer, way: str, tmp_path: Path)
         assert again.returncode == 0, again.stderr
         assert {line.split()[1] for line in again.stdout.splitlines()} == {"unchanged"}
     finally:
-        assert run("delete", "--wait=false").returncode == 0
+        deleted = run("delete", "--wait=false")
+        remove(server.client, read(FOLDER / way))  # waits: what is applied to a definition that goes, goes with it
+    assert deleted.returncode == 0, deleted.stderr
 
 
 @pytest.mark.parametrize("way", ["fresh.yaml", "in-place-of-calico.yaml", "from-host-local.yaml"])

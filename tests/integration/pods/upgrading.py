@@ -24,6 +24,7 @@ from integration.pods.world import NAMESPACE, PodHost
 from services.custom_resources import GROUPS
 from services.etcd import EtcdServer
 from services.kube_proxy import Asked, KubeProxy
+from services.manifests import read, remove
 from services.request_faults import after, before, lose_reply
 from services.request_proxy import Cut, Request, RequestProxy
 
@@ -157,8 +158,7 @@ class UpgradeHost(PodHost):
         self.cluster.add_account(*ACCOUNT)
         undo.callback(client.delete, f"/api/v1/namespaces/{ACCOUNT[0]}/serviceaccounts/{ACCOUNT[1]}")
         self.cluster.apply(RIGHTS)
-        for plural in ("clusterroles", "clusterrolebindings"):
-            undo.callback(client.delete, f"/apis/rbac.authorization.k8s.io/v1/{plural}/tortie-upgrade")
+        undo.callback(remove, client, read(RIGHTS))
         return self.cluster.token(*ACCOUNT)
 
     def node(self, *, large: bool = False) -> Node:
