@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 pytest.register_assert_rewrite(
-    "contracts", "integration", "interop", "services", "worlds"
+    "contracts", "integration", "interop", "patience", "services", "worlds"
 )  # what tests share says what it compared, too
 
 settings.register_profile(

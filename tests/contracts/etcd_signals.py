@@ -40,20 +40,20 @@ class EtcdSignalsContract:
     def test_a_signal_ends_an_attempt_to_connect(self, opener, raising_sigterm):
         with BlackHole() as hole:
             began = time.monotonic()
-            raising_sigterm.start()
-            with pytest.raises(Stopped):
-                opener(parse_endpoints(hole.url), EtcdTls(), 30.0)
-            assert time.monotonic() - began < 2
+            with pytest.raises(Stopped):  # noqa: PT012 - the signal may come at once
+                raising_sigterm.start()
+                opener(parse_endpoints(hole.url), EtcdTls(), 60.0)
+            assert time.monotonic() - began < 30
 
     def test_a_signal_ends_a_request_and_the_next_connection_works(self, opener, raising_sigterm):
         with Etcd() as etcd, TcpProxy(etcd.port) as proxy:
             transport = opener(parse_endpoints(proxy.url), EtcdTls(), 10.0)
             proxy.stalled.set()
             began = time.monotonic()
-            raising_sigterm.start()
-            with pytest.raises(Stopped):
-                transport.read([ANY], 30.0)
-            assert time.monotonic() - began < 2
+            with pytest.raises(Stopped):  # noqa: PT012 - the signal may come at once
+                raising_sigterm.start()
+                transport.read([ANY], 60.0)
+            assert time.monotonic() - began < 30
             transport.close()
             proxy.stalled.clear()
             again = opener(parse_endpoints(proxy.url), EtcdTls(), 10.0)

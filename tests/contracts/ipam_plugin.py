@@ -111,7 +111,7 @@ class IpamPluginContract:
         with pytest.raises(Expired) as expired:
             world.plugin.add(world.call("slow-ipam"), world.clock.deadline(0.3))
         assert expired.value.waited_for == "IPAM plugin slow-ipam"
-        assert 0.25 <= world.clock.monotonic() - before < 5
+        assert 0.25 <= world.clock.monotonic() - before < 30
 
     @pytest.mark.parametrize("verb", ["add", "delete", "check"])
     def test_a_plugin_that_is_not_in_the_path_is_named(self, world: PluginWorld, verb: str) -> None:

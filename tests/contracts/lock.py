@@ -33,7 +33,7 @@ class LockContract:
             before = clock.monotonic()
             with rival.held(clock.deadline(PATIENCE)) as really:
                 assert really is False
-            assert PATIENCE * 0.9 <= clock.monotonic() - before < PATIENCE + 2
+            assert PATIENCE * 0.9 <= clock.monotonic() - before < PATIENCE + 20
 
     def test_going_on_unlocked_does_not_free_the_holders_lock(self, clock: Clock, lock: Lock, rival: Lock) -> None:
         with lock.held(clock.deadline(PATIENCE)):

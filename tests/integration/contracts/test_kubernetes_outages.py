@@ -85,7 +85,7 @@ def test_a_server_that_stalls_is_waited_for_until_the_deadline(server, store, cl
             began = time.monotonic()
             with pytest.raises(Expired, match=f"while waiting for Kubernetes API server {server.url}"):
                 verb()
-            assert 0.9 < time.monotonic() - began < 3
+            assert 0.9 < time.monotonic() - began < 20
     finally:
         server.resume()
     assert store.get(KEY, clock.deadline(30)).record == ONE

@@ -87,10 +87,11 @@ class ExecutedWorld(PluginWorld):
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[ExecutedWorld]:
-    descriptors, children = sorted(os.listdir("/proc/self/fd")), own_children()
+    descriptors, children = set(os.listdir("/proc/self/fd")), own_children()
     yield ExecutedWorld(tmp_path)
-    assert sorted(os.listdir("/proc/self/fd")) == descriptors, "descriptors leaked"
-    assert own_children() == children, "a child is left, perhaps a dead one"
+    # What earlier tests have left may go meanwhile.
+    assert set(os.listdir("/proc/self/fd")) <= descriptors, "descriptors leaked"
+    assert own_children() <= children, "a child is left, perhaps a dead one"
 
 
 def own_children() -> set[str]:
@@ -219,11 +220,15 @@ class TestExecutedIpamPlugin(IpamPluginContract):
     def test_endless_output_is_refused(self, world: ExecutedWorld) -> None:
         assert str(world.refusal("#!/bin/sh\nexec yes\n")) == "netplugin failed: output of more than 16 MiB"
 
-    def test_a_grandchild_that_keeps_the_output_open_holds_nobody_up(self, world: ExecutedWorld) -> None:
-        world.install("plugin", "#!/bin/sh\nsleep 7 &\necho '{}'\n")
+    def test_a_grandchild_that_keeps_the_output_open_holds_nobody_up(
+        self, world: ExecutedWorld, tmp_path: Path
+    ) -> None:
+        pid = tmp_path / "grandchild"
+        world.install("plugin", f"#!/bin/sh\nsleep 60 &\necho $! > {pid}\necho '{{}}'\n")
         before = time.monotonic()
-        assert world.add() == Result()
-        assert time.monotonic() - before < 5
+        assert world.add(seconds=60) == Result()
+        assert time.monotonic() - before < 20
+        os.kill(int(pid.read_text()), signal.SIGKILL)
 
     def test_a_plugin_that_closes_its_output_early_is_waited_for(self, world: ExecutedWorld, tmp_path: Path) -> None:
         world.install("plugin", f"#!/bin/sh\necho '{{}}'\nexec >&- 2>&-\nsleep 0.3\n: > {tmp_path}/done\n")
@@ -311,7 +316,7 @@ def read(path: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
-def wait_for(look: object, seconds: float = 10) -> str:
+def wait_for(look: object, seconds: float = 60) -> str:
     assert callable(look)
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -369,7 +374,7 @@ def test_a_termination_signal_kills_and_reaps_the_plugin(driver: Driver, number:
     with driver.start(driver.waiting_plugin(), before) as process:
         pid = driver.pid_of_plugin()
         process.send_signal(number)
-        assert process.wait(10) == 1
+        assert process.wait(60) == 1
         assert not Path(f"/proc/{pid}").exists()
     assert driver.outcome.read_text() == f"Terminated {int(number)}"
 
@@ -377,9 +382,13 @@ def test_a_termination_signal_kills_and_reaps_the_plugin(driver: Driver, number:
 def test_the_deadline_kills_a_plugin_that_ignores_signals(world: ExecutedWorld, tmp_path: Path) -> None:
     """P04 for plugins."""
     world.install("plugin", f"#!/bin/sh\ntrap '' TERM INT HUP\necho $$ > {tmp_path}/pid\nwhile :; do sleep 0.1; done\n")
-    with pytest.raises(Expired, match="IPAM plugin plugin"):
-        world.add(seconds=0.5)
-    assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
+    pid = tmp_path / "pid"
+    for seconds in (0.5, 2, 8, 30):  # until it has come so far as to ignore them
+        with pytest.raises(Expired, match="IPAM plugin plugin"):
+            world.add(seconds=seconds)
+        if pid.exists() and pid.read_text():
+            break
+    assert not Path(f"/proc/{pid.read_text().strip()}").exists()
 
 
 def test_a_stopped_plugin_is_killed_too(world: ExecutedWorld) -> None:

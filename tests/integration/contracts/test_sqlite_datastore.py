@@ -450,7 +450,7 @@ def test_a_writer_in_the_way_is_awaited_until_the_deadline_and_not_longer(made):
         began = time.monotonic()
         with pytest.raises(Expired, match=rf"deadline exceeded while waiting for datastore {made}"):
             second.create(HandleKey("x"), Handle({}), CLOCK.deadline(0.3))
-        assert 0.25 < time.monotonic() - began < 2
+        assert 0.25 < time.monotonic() - began < 10
         assert second.get(KEY, CLOCK.deadline(5)) is not None  # readers do not wait for writers
         timer = threading.Timer(0.2, lambda: first._connection.execute("COMMIT"))
         timer.start()

@@ -53,7 +53,7 @@ server() { # etcd, on its usual port, with nothing in it; or a cluster, whose ad
     fi
     data=$(mktemp -d)
     "$ETCD" --data-dir "$data" --logger zap --log-level error >/run/etcd.log 2>&1 </dev/null &
-    for _ in $(seq 400); do
+    for _ in $(seq 1800); do
         (: </dev/tcp/127.0.0.1/2379) 2>/dev/null && return
         sleep 0.05
     done

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from integration.faults.rig import Rig
 from integration.plugin.host import Answer, Container
+from integration.plugin.mortal import spread, typical_life
 
 NOWHERE = "/var/run/netns/none"
 
@@ -71,9 +72,7 @@ def test_calls_killed_at_random_moments_leave_nothing_after_del(rig: Rig) -> Non
     containers = [rig.host.container("k") for _ in range(16)]
     seed = int.from_bytes(os.urandom(4), "big")
     chance = random.Random(seed)
-    began = time.monotonic()
-    rig.host.add(containers[0]).result()
-    life = (time.monotonic() - began) * 2.5  # of one that runs beside three others
+    life = typical_life(rig.host, "calico", containers[0]) / 4 * 2.5  # of one that runs beside three others
 
     def kill(work: tuple[str, Container, float]) -> int:
         verb, container, delay = work
@@ -87,7 +86,8 @@ def test_calls_killed_at_random_moments_leave_nothing_after_del(rig: Rig) -> Non
 
     with ThreadPoolExecutor(4) as pool:
         for verb, some in (("ADD", containers), ("DEL", containers[::2])):
-            ended = list(pool.map(kill, [(verb, one, chance.uniform(0, life)) for one in some]))
+            delays = spread(chance, life, len(some))
+            ended = list(pool.map(kill, [(verb, *plan) for plan in zip(some, delays)]))
             assert -9 in ended, (seed, ended)
         for answer in pool.map(rig.host.delete, containers):
             answer.silent()

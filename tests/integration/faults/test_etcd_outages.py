@@ -17,10 +17,11 @@ from pathlib import Path
 import pytest
 
 from integration.faults.rig import TRY_AGAIN_LATER, Rig
-from integration.plugin.host import Answer
+from integration.plugin.host import Answer, is_held
 from services.request_proxy import Moment, RequestProxy, Stall, When, writing
 
 PAUSE = 30.0  # seconds
+START = 12.0  # seconds that a busy machine may need to start some programs
 NO_SPACE = "database space exceeded"
 
 
@@ -177,8 +178,7 @@ class Line:
 
     def is_free(self) -> bool:
         """Whether nobody holds the lock file."""
-        lock = self.rig.host.folder / f"{self.container.identity}.lock"
-        return not lock.exists() or f":{lock.stat().st_ino} " not in Path("/proc/locks").read_text()
+        return not is_held(self.rig.host.folder / f"{self.container.identity}.lock")
 
 
 @pytest.fixture
@@ -227,7 +227,7 @@ def test_a_member_pauses_for_30_seconds(rig: Rig, line: Callable[[str], Line]) -
             gate.opened.set()
             late_add = pool.submit(late.call, "ADD")  # may wait, or say that it cannot connect
             kept.call("DEL").error(TRY_AGAIN_LATER, kept.proxy.url)
-            assert kept.seconds < 10
+            assert kept.seconds < 10 + START
             assert kept.container.inside.names() == {"lo"}
             time.sleep(max(0.0, paused + PAUSE - time.monotonic()))
         finally:
@@ -288,7 +288,7 @@ def test_p04_no_answer_ends_in_time(rig: Rig, line: Callable[[str], Line]) -> No
     for (verb, name, one), answer in zip(cases, answers):
         endpoint = one.proxy.url if silences[name] else hole
         answer.error(TRY_AGAIN_LATER, endpoint)
-        assert one.seconds < (10 if verb == "DEL" else budget + 12), (verb, name, one.seconds)
+        assert one.seconds < (10 if verb == "DEL" else budget + 12) + START, (verb, name, one.seconds)
         assert one.container.inside.names() == {"lo"}, (verb, name)
         assert one.is_free(), (verb, name)
     for _, _, one in cases:

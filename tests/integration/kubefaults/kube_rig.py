@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from domain.ipam.address import Cidr
+from domain.ipam.block_order import name_seed, start_index
 from integration.faults.rig import trace
 from integration.plugin.host import Answer, Container
 from integration.plugin.kernel import Namespace
@@ -31,9 +34,11 @@ from services.tcp_proxy import TcpProxy
 T = TypeVar("T")
 R = TypeVar("R")
 SPACE, NETWORK = "gold", "k8s-pod-network"
-POOL = "10.64.0.0/12"  # so large that two nodes hardly ever want the same block
+POOL, BLOCK_LENGTH = "10.64.0.0/12", 26
 TRY_AGAIN_LATER = 11
 _NUMBERS = itertools.count(1)
+_WANTED: set[int] = set()
+_NAMING = threading.Lock()
 
 
 class KubeRig(PodHost):
@@ -69,7 +74,7 @@ class KubeRig(PodHost):
     def new_node(self) -> str:
         """Calls are made on a node from now on that has no block, and no notes of earlier calls."""
         self.forget_notes()
-        self.node = f"node-{next(_NUMBERS)}"
+        self.node = _node_with_a_block_of_its_own()
         self.cluster.add_node(self.node, labels={"name": self.node})
         return self.node
 
@@ -138,6 +143,20 @@ class KubeRig(PodHost):
         environment = {"DATASTORE_TYPE": "kubernetes", "KUBECONFIG": str(config), "HOME": str(self.folder)}
         environment["CALICO_API_GROUP"] = GROUPS[self.kind]
         return self.raw(environment, "", "ipam", "check", program="tortie")
+
+
+def _node_with_a_block_of_its_own() -> str:
+    """The name of a node that claims first a block that no other of this process does, so that its calls do not differ
+    by chance.
+    """
+    pool = Cidr.parse(POOL)
+    with _NAMING:
+        while True:
+            name = f"node-{next(_NUMBERS)}"
+            wanted = start_index(pool, BLOCK_LENGTH, name_seed(name))
+            if wanted not in _WANTED:
+                _WANTED.add(wanted)
+                return name
 
 
 class KubeRigs:

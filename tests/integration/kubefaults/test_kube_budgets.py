@@ -11,11 +11,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from adapters.kubernetes.api import AHEAD
 from integration.kubefaults.crowd import Crowd
 from integration.kubefaults.kube_rig import NETWORK, KubeRig
 from integration.plugin.host import Answer
 from integration.plugin.store import IPAM
 from integration.pods.world import Sandbox
+from patience import TRIES
 
 CROWD = 5000
 FIRST, ADD, DEL = 14, 9, 6
@@ -29,10 +31,12 @@ class Counted:
         self.rig, self.more = rig, more
         self.requests: dict[str, int] = {}
         self.octets: dict[str, int] = {}
+        self.slowest = 0.0
 
     def call(self, name: str, verb: str, sandbox: Sandbox, **more: object) -> Answer:
         self.rig.proxy.forget()
-        answer = self.rig.call(verb, sandbox, **self.more, **more)
+        answer, seconds = self.rig.timed(verb, sandbox, **self.more, **more)
+        self.slowest = max(self.slowest, seconds)
         assert answer.exit == 0, answer
         self.requests[name], self.octets[name] = len(self.rig.proxy.asked), self.rig.proxy.size
         assert self.rig.proxy.refusals == []
@@ -40,6 +44,15 @@ class Counted:
         return answer
 
     def story(self) -> Counted:
+        """Told again if the machine was so busy that what a call had read was too old for it, and asked for anew."""
+        for _ in range(TRIES):
+            self.slowest = 0.0
+            self._tell()
+            if self.slowest < AHEAD:
+                break
+        return self
+
+    def _tell(self) -> None:
         rig = self.rig
         rig.new_node()
         first, second, old = rig.pod(), rig.pod(), rig.pod()
@@ -55,7 +68,6 @@ class Counted:
         self.call("again", "DEL", first)
         for one in (first, second, old):
             rig.gone(one)
-        return self
 
 
 def make_legacy(rig: KubeRig, sandbox: Sandbox) -> None:

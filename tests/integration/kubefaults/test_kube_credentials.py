@@ -23,7 +23,7 @@ from services.kube_proxy import Asked, Exchange, relay
 from services.request_faults import answer, status
 
 FIRST_ADD, LAST_DEL = 14, 8  # requests of an ADD that claims a block, and of a DEL that empties it
-FAST = 5.0  # seconds for an error about credentials, on a machine that has other things to do
+FAST = 15.0  # seconds for an error about credentials, on a machine that has other things to do
 LIBRARY = {"TORTIE_TRANSPORT": "library"}
 REFUSED = answer(401, status(401, "Unauthorized", "Unauthorized"))
 

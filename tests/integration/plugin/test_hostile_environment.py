@@ -54,7 +54,7 @@ def test_files_have_their_modes_whatever_the_mask(host: Host, umask: int, progra
 def test_the_files_beside_an_open_datastore_are_as_private_as_it(host: Host, umask: int) -> None:
     """While a process works on it there are a log and an index beside it."""
     seen: dict[str, str] = {}
-    for _ in range(10):
+    for _ in range(100):
         add = host.start(host.environment("ADD", host.container()), program="calico-ipam", umask=umask)
         assert add.stdin
         add.stdin.write(json.dumps(host.netconf()).encode())

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from integration.plugin.host import Container, Host, stop
-from integration.plugin.mortal import all_at_once
+from integration.plugin.mortal import all_at_once, spread
 from integration.plugin.store import Store
 
 KILLED, AT_ONCE = 100, 4
@@ -100,11 +100,15 @@ def typical_life(host: Host, view: View, container: Container) -> float:
     """Seconds that an ADD takes here while nothing else runs."""
     host.add(container, through=view.through, **USUAL).result()
     host.delete(container, through=view.through, **USUAL).silent()
-    began = time.monotonic()
-    host.add(container, through=view.through, **USUAL).result()
-    life = time.monotonic() - began
-    host.delete(container, through=view.through, **USUAL).silent()
-    return life
+
+    def once() -> float:
+        began = time.monotonic()
+        host.add(container, through=view.through, **USUAL).result()
+        life = time.monotonic() - began
+        host.delete(container, through=view.through, **USUAL).silent()
+        return life
+
+    return min(once() for _ in range(3))  # a busy machine makes one of them long
 
 
 def test_a_hundred_killed_adds_leave_no_file(host: Host, containers: list[Container], view: View) -> None:
@@ -112,7 +116,8 @@ def test_a_hundred_killed_adds_leave_no_file(host: Host, containers: list[Contai
     seed = random.randrange(2**32)
     chance = random.Random(seed)
     latest = typical_life(host, view, containers[0]) * 2
-    plans = [(containers[number % len(containers)], chance.uniform(0, latest)) for number in range(KILLED)]
+    moments = spread(chance, latest, KILLED)
+    plans = [(containers[number % len(containers)], moment) for number, moment in enumerate(moments)]
     ended = all_at_once(lambda plan: kill_one(host, view, *plan), plans, AT_ONCE)
     assert ended.count(-signal.SIGKILL) > KILLED // 10, (seed, ended)
     for container in containers:  # the next call finds its way, and takes the datastore's journal in

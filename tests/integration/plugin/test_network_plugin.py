@@ -300,7 +300,7 @@ def test_cni_033_a_route_that_is_there_already_is_tolerated(own: Host) -> None:
     commands = own.folder / "rival"
     commands.write_text(f"route add {address}/32 dev {container.host_name} scope link proto static\n" * 300_000)
     rival_was_first = False
-    for _ in range(10):
+    for _ in range(100):
         words = ("-force", "-batch", str(commands))
         rival = own.start({}, *words, program=own.tool("ip"), stdin=None, stdout=DEVNULL, stderr=DEVNULL)
         own.add(container, cni_args=f"IP={address}").result()

@@ -212,11 +212,11 @@ def test_d03_add_waits_for_policy_as_long_as_it_may(pool: PodHost, comes: bool) 
     if comes:
         writer.start()
     began = time.monotonic()
-    answer = pool.add(sandbox, policy_setup_timeout_seconds=5 if comes else 1, endpoint_status_dir=str(status))
+    answer = pool.add(sandbox, policy_setup_timeout_seconds=60 if comes else 1, endpoint_status_dir=str(status))
     took = time.monotonic() - began
     writer.cancel()
     answer.result()
-    assert (0.5 if comes else 1) <= took < 5
+    assert (0.5 if comes else 1) <= took < 50
     assert ("timed out waiting for endpoint status file" in answer.stderr) == (not comes)
 
 

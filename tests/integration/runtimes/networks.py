@@ -146,7 +146,7 @@ class Network:
     def await_nothing(self) -> None:
         """The kernel takes a while for the links of a namespace that has ended; the runtime for its last DEL."""
         with suppress(TimeoutError):
-            await_that(lambda: not self.remains(), "nothing is left", 20)
+            await_that(lambda: not self.remains(), "nothing is left")
         assert self.remains() == []
 
     def records(self) -> list[str]:

@@ -105,7 +105,7 @@ class Process:
     @cached_property
     def pid(self) -> int:
         """As the test sees it."""
-        return int(await_that(lambda: next(children(self._outer.pid), 0), f"{self.words[0]} runs", 10))
+        return int(await_that(lambda: next(children(self._outer.pid), 0), f"{self.words[0]} runs"))
 
     @property
     def is_alive(self) -> bool:
@@ -131,7 +131,7 @@ class Process:
             self._outer.send_signal(signal.SIGCONT)
             return self._outer.poll() is not None
 
-        await_that(ended, f"{self.words[0]} ends", 30)
+        await_that(ended, f"{self.words[0]} ends")
 
     def log(self) -> str:
         return self.log_path.read_text(errors="replace")

@@ -23,7 +23,7 @@ from services.kube_client import Refused
 from services.kube_proxy import Exchange, Reply
 from services.request_faults import at
 
-LIFE = 14  # seconds: below twenty the refresher comes back every five to ten
+LIFE = 19  # seconds: below twenty the refresher comes back every five to ten
 LENIENCE = 60  # seconds that a server lets an expired token pass, for clocks that differ
 ADDS, PODS = 200, 5
 

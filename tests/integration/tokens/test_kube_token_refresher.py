@@ -12,7 +12,7 @@ import yaml
 
 from adapters.kubernetes.credentials.kubeconfig import load_kubeconfig
 from integration.kubefaults.kube_rig import KubeRig
-from integration.tokens.pod import MOUNT, WITHOUT, RefresherPod, await_that, end, left_in
+from integration.tokens.pod import LONGEST, MOUNT, WITHOUT, RefresherPod, await_that, end, left_in
 from services.kube_proxy import Exchange, Reply
 from services.request_faults import answer, at, stall, status
 
@@ -166,7 +166,7 @@ class TestResident:
     def test_it_writes_at_once_and_ends_when_it_is_asked_to(self, pod: RefresherPod) -> None:
         """TOK-015 TOK-009"""
         process = pod.start()
-        await_that(lambda: pod.token, 5, lambda: pod.log)
+        await_that(lambda: pod.token, why=lambda: pod.log)
         assert whose(pod.rig, pod.token) == PLUGINS
         assert end(process) == 0
         assert "Ended by SIGTERM" in pod.log
@@ -174,7 +174,7 @@ class TestResident:
 
     def test_control_c_ends_it_as_shells_expect(self, pod: RefresherPod) -> None:
         process = pod.start()
-        await_that(lambda: pod.token, 5)
+        await_that(lambda: pod.token)
         assert end(process, signal.SIGINT) == 130
 
     def test_it_ends_while_a_server_keeps_it_waiting(self, pod: RefresherPod) -> None:
@@ -187,10 +187,10 @@ class TestResident:
     def test_a_new_token_of_its_own_leads_to_a_new_token_at_once(self, pod: RefresherPod, rights: str) -> None:
         """TOK-001 TOK-006"""
         process = pod.start()
-        await_that(lambda: pod.token, 2 * 2.5, lambda: pod.log)
+        await_that(lambda: pod.token, why=lambda: pod.log)
         first = pod.token
         pod.give(rights)
-        assert await_that(lambda: pod.token != first, 3, lambda: pod.log) < 3
+        await_that(lambda: pod.token != first, why=lambda: pod.log)
         assert len(pod.requests) == 2
         assert ROTATED in pod.log
         assert end(process) == 0
@@ -210,13 +210,13 @@ class TestResident:
         """TOK-002"""
         config = pod.rig.proxy.kubeconfig(pod.rig.folder / "config", token=rights)
         process = pod.start("--namespace", "kube-system", through=WITHOUT, KUBECONFIG=str(config))
-        await_that(lambda: pod.token, 5, lambda: pod.log)
+        await_that(lambda: pod.token, why=lambda: pod.log)
         assert "Failed to set up CNI token directory watcher; refresh will rely on timer only" in pod.log
         assert end(process) == 0
 
     def test_an_operators_interval(self, pod: RefresherPod) -> None:
         process = pod.start(**EVERY_SECOND)
-        await_that(lambda: pod.log.count(WROTE) >= 3, 10, lambda: pod.log)
+        await_that(lambda: pod.log.count(WROTE) >= 3, why=lambda: pod.log)
         assert end(process) == 0
 
     def test_a_request_that_fails_is_repeated_and_the_file_stays(self, pod: RefresherPod) -> None:
@@ -224,11 +224,12 @@ class TestResident:
         assert pod.once().exit == 0
         before = pod.path.read_bytes()
         pod.rig.proxy.arm(ASKING, answer(422, status(422, "Invalid")), times=1)
+        began = time.monotonic()
         process = pod.start()
         await_that(lambda: FAILED in pod.log)
         assert pod.path.read_bytes() == before
-        seconds = await_that(lambda: pod.path.read_bytes() != before, 15, lambda: pod.log)
-        assert seconds > 4
+        await_that(lambda: pod.path.read_bytes() != before, why=lambda: pod.log)
+        assert time.monotonic() - began > 4
         assert end(process) == 0
 
     def test_a_right_that_is_taken_away_and_given_back(self, pod: RefresherPod) -> None:
@@ -247,7 +248,7 @@ class TestResident:
             client.create(
                 place, {"metadata": {"name": "tortie-node"}} | {k: binding[k] for k in ("roleRef", "subjects")}
             )
-        await_that(lambda: pod.token, 25, lambda: pod.log)
+        await_that(lambda: pod.token, why=lambda: pod.log)
         assert end(process) == 0
 
     def test_one_killed_leaves_one_whole_file_and_the_next_tidies_up(self, pod: RefresherPod, rights: str) -> None:
@@ -270,7 +271,7 @@ def test_the_file_can_be_read_at_every_moment(pod: RefresherPod, rights: str) ->
     await_that(lambda: pod.token)
     seen: set[str] = set()
     reads, ends, next_swap = 0, time.monotonic() + 3, 0.0
-    while time.monotonic() < ends:
+    while time.monotonic() < ends or (len(seen) < 6 and time.monotonic() < ends + LONGEST):
         if time.monotonic() > next_swap:
             pod.give(rights)
             next_swap = time.monotonic() + 0.12
@@ -309,7 +310,7 @@ def test_an_installer_that_stays_renews_the_token_that_it_has_installed(pod: Ref
     before = path.read_text()
     assert before.startswith("# Kubeconfig file for Calico CNI plugin.\n")
     pod.give(rights)
-    await_that(lambda: path.read_text() != before, 3, lambda: pod.log)
+    await_that(lambda: path.read_text() != before, why=lambda: pod.log)
     changed = [line for line in path.read_text().splitlines() if line not in before.splitlines()]
     assert [line.strip().partition(":")[0] for line in changed] == ["token"]
     assert whose(pod.rig, yaml.safe_load(path.read_text())["users"][0]["user"]["token"]) == PLUGINS
