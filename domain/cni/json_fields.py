@@ -111,6 +111,12 @@ def read_fields(document: Mapping[str, Json], fields: Fields, struct: str, path:
     return found
 
 
+def unknown_members(document: Mapping[str, Json], fields: Fields) -> tuple[str, ...]:
+    """The keys that `read_fields` passes over, as they are spelt."""
+    known = {_folded(name) for name in fields}
+    return tuple([key for key in document if _folded(key) not in known])
+
+
 def without(document: Mapping[str, Json], spelt: tuple[str, ...]) -> dict[str, Json]:
     """The document less the member that a `WrongType` is about; all of a list if it is in one."""
     key, *inside = spelt

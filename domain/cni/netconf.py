@@ -19,6 +19,7 @@ from domain.cni.json_fields import (
     text,
     text_or_flag,
     texts,
+    unknown_members,
     unsigned,
 )
 from domain.cni.plugin_conf import OWN_IPAM, Delegate, PluginConf
@@ -42,13 +43,15 @@ class KeepAddresses(Value):
     """Ours. Addresses stay with pods whose controller is of such a kind, and with those that ask for it.
 
     They do so for `seconds` once no pod has them. A node may have `max_per_node` of them, 0 for any number, and a pool
-    gives that share of its addresses to them.
+    gives that share of its addresses to them. `unknown` are members that mean nothing: nobody else reads this section,
+    so they are mistakes.
     """
 
     owners: tuple[str, ...] = ("StatefulSet",)
     seconds: int = 86_400
     max_per_node: int = 256
     max_pool_percent: int = 50
+    unknown: tuple[str, ...] = ()
 
 
 class KeepAs(Value):
@@ -217,7 +220,7 @@ def read_netconf(document: Json, verb: str = "ADD", *, ipam_only: bool = False) 
     for spread in _SPREAD:
         found.update(found.pop(spread, {}))
     netconf = NetConf(**found)
-    return netconf.replace(warnings=netconf.warnings + _odd_families(netconf.ipam)) if verb == "ADD" else netconf
+    return netconf.replace(warnings=netconf.warnings + _odd_settings(netconf.ipam)) if verb == "ADD" else netconf
 
 
 def _read_members(document: dict[str, Json]) -> dict[str, Any]:
@@ -235,6 +238,16 @@ def _without_spoilt(document: dict[str, Json], *, ipam_only: bool) -> dict[str, 
 
 def _unreadable(why: object) -> CniError:
     return CniError(INTERNAL, f"failed to load netconf: {why}")
+
+
+def _odd_settings(ipam: IpamSettings) -> tuple[str, ...]:
+    odd = _odd_families(ipam)
+    if ipam.keep_addresses is not None and ipam.keep_addresses.unknown:
+        known = ", ".join(_KEEP)
+        odd += tuple(
+            [f'ipam.keep_addresses has no member "{key}"; it has {known}' for key in ipam.keep_addresses.unknown]
+        )
+    return odd
 
 
 def _odd_families(ipam: IpamSettings) -> tuple[str, ...]:
@@ -284,6 +297,16 @@ def _args(value: Json, where: str) -> dict[str, Any]:
     return found
 
 
+def _noting_unknown(fields: Fields) -> Reader:
+    known = _section("ipam.keep_addresses", fields, _keep, "types.KeepAddresses")
+
+    def read(value: Json, where: str) -> KeepAddresses:
+        settings: KeepAddresses = known(value, where)
+        return settings.replace(unknown=unknown_members(members(value, where), fields))
+
+    return read
+
+
 def _keep(found: dict[str, Any]) -> KeepAddresses:
     return KeepAddresses(**found)
 
@@ -303,7 +326,7 @@ _IPAM: Fields = {
     **_same(text_or_flag, "assign_ipv4", "assign_ipv6"),
     **_same(texts, "ipv4_pools", "ipv6_pools"),
     **_same(flag, "optional_families"),
-    "keep_addresses": ("keep_addresses", _section("ipam.keep_addresses", _KEEP, _keep, "types.KeepAddresses")),
+    "keep_addresses": ("keep_addresses", _noting_unknown(_KEEP)),
     "keep_as": ("keep_as", _section("ipam.keep_as", _KEEP_AS, _keep_as, "types.KeepAs")),
 }
 # The original's type has no name, so Go prints all of it (recorded in the answer to `"ipam": "x"`).

@@ -8,14 +8,16 @@ Invariant: a text that makes no sense is a fault of its file, and hides no other
 
 from __future__ import annotations
 
-from domain.doctor.diagnosis import error, listed, ok
+from domain.doctor.diagnosis import error, listed, ok, warning
 from domain.json_text import JsonError, parse
 from domain.value import Value
+from domain.workload.kept_wish import BadSetting, require_sense
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from domain.cni.netconf import NetConf
     from domain.doctor.diagnosis import Diagnosis
     from domain.json_text import Json
 
@@ -93,6 +95,17 @@ def judge_configuration(folder: str, files: Sequence[NetworkFile]) -> Diagnosis:
             CONFIGURATION, f"none with the plugin calico in {folder}: {there}", f"mend that file, or {_INSTALL}"
         )
     return error(CONFIGURATION, f"none with the plugin calico in {folder}: {there}", _INSTALL)
+
+
+def judge_settings(path: str, netconf: NetConf) -> tuple[Diagnosis, ...]:
+    """What an ADD refuses or warns of, before a pod meets it."""
+    found = [warning(CONFIGURATION, f"{path}: {text}", "mend that member") for text in netconf.warnings]
+    try:
+        if netconf.ipam.keep_addresses is not None:
+            require_sense(netconf.ipam.keep_addresses)
+    except BadSetting as refused:
+        found.append(error(CONFIGURATION, f"{path}: {refused}", "mend that member"))
+    return tuple(found)
 
 
 def _shown(file: NetworkFile) -> str:

@@ -14,6 +14,7 @@ from domain.doctor.configuration import (
     NetworkFile,
     judge_configuration,
     judge_others,
+    judge_settings,
     read_network_file,
 )
 from domain.doctor.credentials import KUBECONFIG, RENEW, judge_token
@@ -64,7 +65,10 @@ def look_at_configuration(patient: Patient) -> Iterable[Diagnosis]:
     section = chosen.section(CALICO) if chosen else None
     secret = section is not None and "k8s_auth_token" in str(section.get("policy"))
     wrong = judge_mode(CONFIGURATION, chosen.path, seen, secret=secret) if chosen and seen else None
-    yield wrong or judge_configuration(folder, patient.files)
+    odd = judge_settings(chosen.path, patient.netconf) if chosen and patient.netconf else ()
+    yield from odd
+    if wrong or not odd:
+        yield wrong or judge_configuration(folder, patient.files)
 
 
 def _is_folder(host: HostView, path: str) -> bool:

@@ -64,6 +64,7 @@ def _both(*changes):
     return change
 
 
+OWN_IPAM = {"type": "calico-ipam"}
 HOST_LOCAL = {"type": "host-local", "subnet": "usePodCidr"}
 FAULTS = {
     "the file of another plugin before ours": (
@@ -73,6 +74,18 @@ FAULTS = {
     "a configuration that others can write": (_mode(CONFIGURATION, 0o666), ("configuration", ERROR)),
     "a readable configuration with a token in it": (
         _both(lambda node: node.configure(policy={"k8s_auth_token": "t"}), _mode(CONFIGURATION, 0o644)),
+        ("configuration", WARNING),
+    ),
+    "a misspelt setting of kept addresses": (
+        lambda node: node.configure(ipam={**OWN_IPAM, "keep_addresses": {"second": 60}}),
+        ("configuration", WARNING),
+    ),
+    "a setting of kept addresses that cannot be": (
+        lambda node: node.configure(ipam={**OWN_IPAM, "keep_addresses": {"seconds": 0}}),
+        ("configuration", ERROR),
+    ),
+    "a flag that does not say what it means": (
+        lambda node: node.configure(ipam={**OWN_IPAM, "assign_ipv4": "yes"}),
         ("configuration", WARNING),
     ),
     "a program that is missing": (lambda node: node.host.seen.pop(f"{BIN}/portmap"), ("plugins", ERROR)),
@@ -208,6 +221,15 @@ def test_a_configuration_with_a_wrong_type_is_named(node):
     node.configure(mtu="large")
     (found, *_) = [one for one in node.examine() if one.state != OK]
     assert (found.check, "mtu" in found.seen) == ("configuration", True)
+
+
+def test_each_setting_that_an_add_minds_is_named(node):
+    node.configure(ipam={**OWN_IPAM, "keep_addresses": {"second": 60, "max_pool_percent": 101}})
+    found = [one.seen for one in node.examine() if one.state != OK]
+    assert [text.partition(": ")[2].partition(";")[0].partition(" is ")[0] for text in found] == [
+        'ipam.keep_addresses has no member "second"',
+        "ipam.keep_addresses.max_pool_percent",
+    ]
 
 
 def test_a_bridge_network_alone_needs_no_datastore(node):

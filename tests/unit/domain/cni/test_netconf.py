@@ -206,6 +206,18 @@ def test_what_a_family_flag_does_not_say_is_told_on_add(key: str, text: str, cou
     assert read_netconf({"ipam": {key: text}}, "DEL").warnings == ()
 
 
+def test_a_member_of_ours_that_means_nothing_is_told_on_add() -> None:
+    """Nobody else reads this section, so it is a mistake; letters' case is none."""
+    given = {"keep_addresses": {"Seconds": 60, "max_per_nod": 1, "Owner": ["Job"]}}
+    known = "it has owners, seconds, max_per_node, max_pool_percent"
+    assert read(ipam=given).warnings == (
+        f'ipam.keep_addresses has no member "max_per_nod"; {known}',
+        f'ipam.keep_addresses has no member "Owner"; {known}',
+    )
+    assert read(ipam={"keep_addresses": {"Seconds": 60}}).warnings == ()
+    assert read_netconf({"ipam": given}, "DEL").warnings == ()
+
+
 def test_a_wrong_type_in_a_list_is_refused() -> None:
     why = "json: cannot unmarshal number into Go struct field"
     assert refusal('{"readiness_gates": ["a", 1]}') == f"{why} NetConf.readiness_gates of type string"
