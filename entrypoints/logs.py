@@ -58,6 +58,7 @@ class CallLog(Log):
         self._least = _LEVELS.get(default, _INFO)
         self._always: dict[str, object] = {}
         self._file: LogFile | None = None
+        self.lead = b""  # what goes before a line on stderr, to wipe away what stands there
         self._call = ""  # its id, if records are JSON
         self._concerns: dict[str, str] = {}
         self.patience = Patience(_PATIENCE)  # for all lines together
@@ -134,7 +135,7 @@ class CallLog(Log):
         caller = sys._getframe(2)  # the line that logs, past debug() to error() above
         file, number = caller.f_code.co_filename.rpartition(os.sep)[2], caller.f_lineno
         line = (self._object if self._call else self._line)(level, f"{file} {number}", message, fields)
-        write(self._descriptor, line, self.patience)
+        write(self._descriptor, self.lead + line, self.patience)
         if self._file:
             self._file.write(line)
 

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from ports.reservation_files import ReservationFiles
 
 
+def unheard(_what: str) -> None:
+    """Where nobody waits for what is being done."""
+
+
 class Ports:
     """`openers` has one function per port; each is called at most once."""
 
@@ -92,7 +96,7 @@ class Runtime(Ports):
 
 
 class UpgradeRuntime(Ports):
-    """What an upgrade from host-local needs."""
+    """What an upgrade from host-local needs. `doing` hears what is being done, for a person who waits."""
 
     def __init__(  # noqa: PLR0913 - one parameter per port is what this class is
         self,
@@ -111,6 +115,7 @@ class UpgradeRuntime(Ports):
             "node": node,
         }
         super().__init__(openers, clock, log)
+        self.doing: Callable[[str], None] = unheard
 
     if TYPE_CHECKING:
         datastore: Datastore

@@ -48,6 +48,7 @@ def examine_node(patient: Patient, log: Log) -> tuple[Diagnosis, ...]:
     """In the order in which one thing rests on another."""
     found: list[Diagnosis] = []
     for check in _checks(log):
+        patient.doing(f"looking at {check.name}")
         found += _examined(check, patient)
     return tuple(found)
 

@@ -94,6 +94,7 @@ def _names(view: HostView, folder: str) -> tuple[str, ...]:
 
 def trace_workload(sought: Sought, work: Work, host: Host) -> Trace:
     inventory, unread = _inventory(work)
+    work.doing("reading the log")
     sought, lines, left = _lines(known_as(sought, inventory), host.log)
     sought = known_as(sought, inventory)
     records = of_records(inventory, sought)

@@ -59,6 +59,7 @@ def foresee_upgrade(runtime: UpgradeRuntime, wish: Wish) -> Outcome:
     """What would become of the reservations and of the tunnel's address now. Nothing is changed."""
     if not runtime.reservations.exist():
         return Outcome()
+    runtime.doing("comparing reservations with pods")
     foreseen = Reservations(runtime, wish.node).foresee()
     return _with(foreseen, keep_tunnel_address(runtime, wish.node, foreseen.recorded, foresee=True))
 
@@ -69,6 +70,7 @@ def _upgrade(runtime: UpgradeRuntime, wish: Wish, switch: Switch) -> Outcome:
     if not files.exist():
         switch.on_if_ours()
         return Outcome()
+    runtime.doing("comparing reservations with pods")
     foreseen = reservations.foresee()
     left = keep_tunnel_address(runtime, wish.node, foreseen.recorded)
     if not files.names():
@@ -79,8 +81,10 @@ def _upgrade(runtime: UpgradeRuntime, wish: Wish, switch: Switch) -> Outcome:
         return foreseen
     switch.off()
     _end_programs(runtime, wish)
+    runtime.doing("waiting for host-local's lock")
     with files.held(runtime.clock.deadline(_LOCK_WAIT)):
         outcome = _with(reservations.move(), left)
+        runtime.doing("making the datastore ready again")
         switch.on()
         return _ended(runtime, outcome)
 
@@ -108,4 +112,5 @@ def _end_programs(runtime: UpgradeRuntime, wish: Wish) -> None:
                 runtime.node.remove(path)
             except PortError as error:
                 raise Refused(f"failed to remove binary {path}: {error}") from error
+    runtime.doing(f"waiting {wish.wait:g} s for programs that still run")
     runtime.clock.sleep(wish.wait)

@@ -119,13 +119,18 @@ def _check_modes(pool: Pool, cidr: Cidr) -> None:
 
 def check_pool_among(pool: Pool, others: Iterable[Pool]) -> None:
     """BadPool if its range shares addresses with one of the others."""
+    other = overlapping(pool, others)
+    if other is not None:
+        raise BadPool(
+            f"{pool.cidr} overlaps {other.cidr} of IPPool {other.metadata.name}; choose a range of its own",
+            pool.metadata.name,
+        )
+
+
+def overlapping(pool: Pool, others: Iterable[Pool]) -> Pool | None:
+    """The first of the others with which it shares addresses. BadPool if its own range cannot be."""
     cidr = _range(pool)
-    for other in others:
-        if other.cidr is not None and cidr.overlaps(other.cidr):
-            raise BadPool(
-                f"{cidr} overlaps {other.cidr} of IPPool {other.metadata.name}; choose a range of its own",
-                pool.metadata.name,
-            )
+    return next((other for other in others if other.cidr is not None and cidr.overlaps(other.cidr)), None)
 
 
 def check_pool_change(stored: Pool, wanted: Pool) -> None:

@@ -68,8 +68,8 @@ class Command(Value):
     """`objection` says what is wrong with options that do not go together, "" if nothing is. `examples` are lines that
     the help and the manual show: a command, and after some blanks what it is for; `more` is a text below them.
 
-    One that `lasts` in a large cluster says on a terminal what it is doing. With `uses_datastore` it is settled before
-    `run` which datastore is meant; an embedded one may be made where `makes_datastore` says so.
+    With `uses_datastore` it is settled before `run` which datastore is meant; an embedded one may be made where
+    `makes_datastore` says so. Whatever may last says to the session what it is doing.
     """
 
     name: str
@@ -79,6 +79,5 @@ class Command(Value):
     objection: Callable[[Namespace], str] = _no_objection
     uses_datastore: bool = True
     makes_datastore: Callable[[Namespace], bool] = _makes_none
-    lasts: bool = False
     examples: str = ""
     more: str = ""

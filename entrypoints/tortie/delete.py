@@ -69,7 +69,7 @@ def _run(options: Namespace, session: Session) -> Answer:
 
     keys = _keys(options, session)
     notes = _pools_in_use(keys, session)
-    return Answer(each(keys, "deleted", remove, dry=options.dry_run), notes=notes)
+    return Answer(each(keys, "deleted", remove, session, dry=options.dry_run), notes=notes)
 
 
 def _keys(options: Namespace, session: Session) -> list[Key[Any]]:

@@ -53,6 +53,7 @@ def _run(options: Namespace, session: Session) -> Answer:
     folders = Folders(net=_of_host(options.net_dir, root), bin=_of_host(options.bin_dir, root), elsewhere=bool(root))
     host = session.host(root)
     patient = Patient(host, session.clock, folders, ways(session, host, options.datastore_path, options.config))
+    patient.doing = session.doing
     diagnoses = examine_node(patient, session.log)
     bad = count(diagnoses, ERROR) + (count(diagnoses, WARNING) if options.strict else 0)
     code = 1 if bad else 0

@@ -122,6 +122,7 @@ def _all(kind: Kind, options: Namespace, session: Session, notes: list[str]) -> 
     selector: LabelSelector = options.selector or LabelSelector()
     found: list[Stored[Any]] = []
     for listing in kind.listings(namespace):
+        session.doing(f"reading all of kind {kind.name}")
         stored = session.datastore.list(listing, session.deadline)
         found += [one for one in stored if kind.inner or selector.fits(one.record.metadata.labels)]
         bad_texts = session.datastore.unreadable(session.deadline, listing)

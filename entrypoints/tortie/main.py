@@ -67,7 +67,7 @@ def run(arguments: Sequence[str], environment: Mapping[str, str], container: Con
     session = Session(container)
     try:
         _configure(container, options, environment)
-        with session.progress(shown=options.command.lasts):
+        with session.progress():
             answer: Answer = options.command.run(options, session)
         deliver(answer.text)
         _note(answer.notes)

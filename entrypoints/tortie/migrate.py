@@ -17,11 +17,12 @@ from adapters.records.custom_names import V1
 from adapters.records.custom_resources import decode_object, encode_object
 from adapters.records.kinds import INNER_KINDS, KINDS
 from adapters.records.manifests import BadManifest, expand, exported, from_manifest, to_manifest
-from domain.ipam.pool_rules import check_pool_among
+from domain.ipam.pool_rules import overlapping
 from domain.json_text import JsonError, dumps, parse
 from entrypoints.tortie.answer import Answer, people
 from entrypoints.tortie.command import Command, Stopped
 from entrypoints.tortie.manifest_files import BadFile, documents_of, shown_as, shown_path, text_of
+from entrypoints.upgrade import PACE
 from ports.datastore import (
     AllocationConfigKey,
     BlockKey,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from ports.datastore import Key
 
 _LARGEST = 256 << 20  # bytes: some hundred thousand addresses
+_AT_ONCE = 100  # records that are asked for together
 _FIRST = ("ClusterInformation", "IPAMConfiguration", "IPPool", "IPReservation", "Node", "Profile")
 _DERIVED = (NodeKey, ProfileKey, WorkloadEndpointKey)
 _SETTINGS = "IPAMConfig"
@@ -84,7 +86,11 @@ def _export(options: Namespace, session: Session) -> Answer:
         )
     kinds = [*sorted(KINDS, key=lambda kind: (kind.name not in _FIRST, kind.name)), *INNER_KINDS]
     listings = [listing for kind in kinds for listing in kind.listings()]
-    found = [stored for listing in listings for stored in store.list(listing, deadline)]
+    found: list[Stored[Any]] = []
+    for number, listing in enumerate(listings):
+        session.doing(f"reading listing {number + 1} of {len(listings)}; {len(found)} records so far")
+        found += store.list(listing, session.step())
+    session.doing(f"writing {len(found)} records")
     items: list[Json] = [exported(to_manifest(stored)) for stored in found]
     if (config := store.get(AllocationConfigKey(), deadline)) is not None:
         items.append(parse(encode_object(config.key, config.record, V1)))
@@ -102,21 +108,23 @@ def _add_import_arguments(parser: ArgumentParser) -> None:
 
 
 def _import(options: Namespace, session: Session) -> Answer:
+    session.unless_set(PACE)
     records = _read(options.filename)
     derived = [key for key, _ in records if isinstance(key, _DERIVED)] if session.is_kubernetes else []
     records = [(key, record) for key, record in records if key not in derived]
-    for key, record in records:
-        _require_room(session, key, record)
+    _require_all_fit(session, records)
     _require_apart(session, records)
     notes = [f"Left out, since Kubernetes says it itself: {_counted(derived)}"] if derived else []
     if options.dry_run:
         return Answer(people([f"Would have imported {_counted([key for key, _ in records])}; nothing is written"]))
     _lock_what_is_there(session)
-    for key, record in sorted(records, key=lambda one: not isinstance(one[0], ClusterInformationKey)):
+    ordered = sorted(records, key=lambda one: not isinstance(one[0], ClusterInformationKey))
+    for number, (key, record) in enumerate(ordered):
+        session.doing(f"written {number} of {len(ordered)} records")
         try:
-            session.datastore.create(key, record, session.deadline)
+            session.datastore.create(key, record, session.step())
         except AlreadyExists:
-            _require_room(session, key, record)
+            _require_room(key, record, session.datastore.get(key, session.step()))
     done = f"Successfully imported {_counted([key for key, _ in records])}."
     return Answer(
         people([done, "The datastore is locked; `tortie datastore migrate unlock` opens it."]), notes=tuple(notes)
@@ -151,9 +159,17 @@ def _record(manifest: Any) -> tuple[Key[Any], Any]:
     return key, record.replace(datastore_ready=False) if isinstance(key, ClusterInformationKey) else record
 
 
-def _require_room(session: Session, key: Key[Any], record: Any) -> None:
+def _require_all_fit(session: Session, records: Sequence[tuple[Key[Any], Any]]) -> None:
+    for start in range(0, len(records), _AT_ONCE):
+        session.doing(f"compared {start} of {len(records)} records with what is there")
+        some = records[start : start + _AT_ONCE]
+        found = session.datastore.fetch(*[key for key, _ in some], deadline=session.step())
+        for (key, record), there in zip(some, found):
+            _require_room(key, record, there)
+
+
+def _require_room(key: Key[Any], record: Any, there: Stored[Any] | None) -> None:
     """Nothing under that key, or the same: an import that was interrupted goes on."""
-    there = session.datastore.get(key, session.deadline)
     if there is None or isinstance(key, ClusterInformationKey) or _bare(there) == _bare(Stored(key, record, "")):
         return
     raise Stopped(f"{record_title(key)} is there already, and is another one; import into an empty datastore")
@@ -162,15 +178,18 @@ def _require_room(session: Session, key: Key[Any], record: Any) -> None:
 def _require_apart(session: Session, records: Sequence[tuple[Key[Any], Any]]) -> None:
     """No pool or block shares addresses with another one that is there: some would be given out twice."""
     store, imported = session.datastore, {key for key, _ in records}
-    pools = [one.record for one in store.list(IPPools(), session.deadline) if one.key not in imported]
-    blocks = [one for one in store.list(Blocks(), session.deadline) if one.key not in imported]
+    pools = [one.record for one in store.list(IPPools(), session.step()) if one.key not in imported]
+    blocks = [one for one in store.list(Blocks(), session.step()) if one.key not in imported]
     for key, record in records:
+        near: Key[Any] | None = None
         if isinstance(key, IPPoolKey) and record.cidr is not None:
-            check_pool_among(record, pools)
-        near = [block for block in blocks if isinstance(key, BlockKey) and block.record.cidr.overlaps(key.cidr)]
-        if near:
-            there = record_title(near[0].key)
-            raise Stopped(f"{record_title(key)} overlaps {there}, which is there; import into an empty datastore")
+            pool = overlapping(record, pools)
+            near = IPPoolKey(pool.metadata.name) if pool else None
+        if isinstance(key, BlockKey):
+            near = next((block.key for block in blocks if block.record.cidr.overlaps(key.cidr)), None)
+        if near is not None:
+            said = f"{record_title(key)} overlaps {record_title(near)}, which is there"
+            raise Stopped(f"{said}; import into an empty datastore")
 
 
 def _lock_what_is_there(session: Session) -> None:
@@ -198,7 +217,6 @@ EXPORT = Command(
     "Show all that a locked datastore has.",
     _export,
     _add_export_arguments,
-    lasts=True,
     examples="""\
 tortie datastore migrate export > all.yaml
 tortie datastore migrate export -o json > all.json     quicker to write and to read, for many addresses""",
@@ -209,7 +227,6 @@ IMPORT = Command(
     _import,
     _add_import_arguments,
     makes_datastore=lambda options: not options.dry_run,
-    lasts=True,
     examples="""\
 tortie --config new.cfg datastore migrate import -f all.yaml --dry-run
 tortie --config new.cfg datastore migrate import -f all.yaml""",

@@ -2,7 +2,8 @@
 
     | 14 s  waiting for the second look
 
-Invariant: it is written to stderr, only if that is a terminal, and is gone before anything else is written.
+Invariant: it is written to stderr, only if that is a terminal, and is gone before the answer is written. A line of the
+log, which may come at any time, wipes it away itself.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ QUIET = 2.0  # seconds in which nobody wonders
 _TICK = 0.2
 _USUAL_WIDTH = 80
 _SIGNS = "|/-\\"
-_CLEAR = "\r\x1b[K"
+CLEAR = "\r\x1b[K"
 
 
 def _columns(stream: TextIO | None, said: str) -> int:
@@ -41,6 +42,7 @@ class Progress:
     def __init__(self, environment: Mapping[str, str], stream: TextIO | None = None, quiet: float = QUIET) -> None:
         self._stream: TextIO | None = sys.stderr if stream is None else stream
         shown = self._stream is not None and self._stream.isatty() and environment.get("TERM", "") not in ("", "dumb")
+        self.is_shown = shown
         self._thread = Thread(target=self._tell, daemon=True) if shown else None
         self._width = _columns(self._stream, environment.get("COLUMNS", ""))
         self._what, self._quiet = "", quiet
@@ -68,8 +70,8 @@ class Progress:
             turn += 1
             if self._what:
                 line = f"{_SIGNS[turn % len(_SIGNS)]} {int(time.monotonic() - began)} s  {self._what}"
-                self._write(_CLEAR + line[: self._width - 1])
-        self._write(_CLEAR)
+                self._write(CLEAR + line[: self._width - 1])
+        self._write(CLEAR)
 
     def _write(self, text: str) -> None:
         try:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from adapters.records.kinds import Kind
+    from entrypoints.tortie.session import Session
     from ports.datastore import Key
 
 DEFAULT_NAMESPACE = "default"
@@ -171,10 +172,11 @@ def _in_namespace(manifest: Any, namespace: str) -> Any:
     return {**manifest, "metadata": {"namespace": namespace, **metadata}}
 
 
-def each(items: list[Any], done: str, act: Callable[[Any], Key[Any]], *, dry: bool = False) -> str:
+def each(items: list[Any], done: str, act: Callable[[Any], Key[Any]], session: Session, *, dry: bool = False) -> str:
     """`Successfully applied 2 'IPPool' resource(s)`; a fault after the first says how far it came."""
     kinds: list[str] = []
     for item in items:
+        session.doing(f"{done} {len(kinds)} of {len(items)} resources")
         try:
             kinds.append(kind_of(act(item)).name)
         except FAULTS as error:

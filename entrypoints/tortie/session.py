@@ -5,10 +5,12 @@ Invariant: the datastore is opened when it is first asked for, once.
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
 
 from entrypoints.tortie.answer import Screen
 from ports.errors import PortError
+from ports.runtime import unheard
 from usecases.ipam.work import Work
 
 TYPE_CHECKING = False
@@ -28,10 +30,6 @@ if TYPE_CHECKING:
 BUDGET = 60.0  # seconds for one command
 
 
-def _unheard(_what: str) -> None:
-    """Where nobody looks."""
-
-
 class Session:
     def __init__(self, container: Container | PlainContainer, budget: float = BUDGET) -> None:
         self._container = container
@@ -39,7 +37,7 @@ class Session:
         self.clock: Clock = container.clock()
         self.log: Log = container.log()
         self.deadline: Deadline = self.clock.deadline(budget)
-        self._doing: Callable[[str], None] = _unheard
+        self.doing: Callable[[str], None] = unheard
 
     @property
     def datastore(self) -> Datastore:
@@ -85,20 +83,32 @@ class Session:
     def work(self, waiting: float = 0.0) -> Work:
         """What the steps of a use case share; `waiting` seconds of it will pass in waiting on purpose."""
         work = Work(self.datastore, self.clock, self.log, self.clock.deadline(BUDGET + waiting))
-        work.doing = self._doing
+        work.doing = self.doing
         return work
 
+    def step(self) -> Deadline:
+        """For one of many steps: what takes its time because there is much of it is not stopped half-way."""
+        return self.clock.deadline(BUDGET)
+
     @contextmanager
-    def progress(self, *, shown: bool) -> Iterator[None]:
-        """While it lasts, what is being done is said on stderr, if that is a terminal."""
-        if not shown:
+    def progress(self) -> Iterator[None]:
+        """While it lasts, what the command says that it is `doing` is on stderr, if that is a terminal."""
+        if sys.stderr is None or not sys.stderr.isatty():
             yield
             return
-        from entrypoints.tortie.progress import Progress
+        from entrypoints.logs import CallLog
+        from entrypoints.tortie.progress import CLEAR, Progress
 
         with Progress(self.environment) as progress:
-            self._doing = progress.doing
+            if progress.is_shown:
+                self.doing = progress.doing
+                if isinstance(self.log, CallLog):
+                    self.log.lead = CLEAR.encode()
             yield
+
+    def hush(self) -> None:
+        """For a command that has a screen of its own."""
+        self.doing = unheard
 
     @property
     def cluster(self) -> Cluster | None:

@@ -46,7 +46,7 @@ def _create(options: Namespace, session: Session) -> Answer:
                 raise
         return key
 
-    return Answer(each(checked_manifests(options), "created", write, dry=options.dry_run))
+    return Answer(each(checked_manifests(options), "created", write, session, dry=options.dry_run))
 
 
 def _apply(options: Namespace, session: Session) -> Answer:
@@ -74,7 +74,7 @@ def _write(options: Namespace, session: Session, done: str) -> Answer:
             raise Stopped(f"{error}: {stale}") from error
         return key
 
-    return Answer(each(checked_manifests(options), done, write, dry=options.dry_run))
+    return Answer(each(checked_manifests(options), done, write, session, dry=options.dry_run))
 
 
 CREATE = Command(

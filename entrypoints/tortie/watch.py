@@ -38,6 +38,7 @@ def watch(session: Session, look: Callable[[], str], pause: float) -> Answer:
     """Ends with Ctrl-C. A datastore that goes away meanwhile is told, and asked again; one that was never there is an
     error.
     """
+    session.hush()
     try:
         before = _frame(session, look(), Frame(""), pause)
         while True:

@@ -18,6 +18,7 @@ from domain.workload.endpoint import WorkloadEndpoint
 from ports.clock import Deadline
 from ports.datastore import ClusterInformationKey, IPPoolKey, NodeKey, WorkloadEndpointKey
 from ports.errors import PortError
+from ports.runtime import unheard
 from usecases.doctor.patient import Folders, Patient, Ways
 from usecases.examine_node import examine_node
 
@@ -41,6 +42,7 @@ class DoctorNode:
     def __init__(self) -> None:
         self.clock = MemoryClock()
         self.log = RecordingLog()
+        self.doing = unheard
         self.host = MemoryHost(NODE, {KUBECONFIG: "…", LOG: "", "/var/run/calico/ipam.lock": ""})
         self.section: dict = {**SECTION}
         self.host.versions = {f"{BIN}/{name}": "v1" for name in ("calico", "calico-ipam", "tortie")}
@@ -100,7 +102,9 @@ class DoctorNode:
             credentials=self._credentials,
             own_datastore=self.own_datastore,
         )
-        return examine_node(Patient(self.host, self.clock, self.folders, ways), self.log)
+        patient = Patient(self.host, self.clock, self.folders, ways)
+        patient.doing = self.doing
+        return examine_node(patient, self.log)
 
     def _credentials(self, _path: str) -> CredentialsSeen:
         if isinstance(self.credentials, PortError):

@@ -10,6 +10,7 @@ from domain.cni.netconf import NetConf, read_netconf
 from domain.doctor.configuration import CALICO, NetworkFile, chosen_file
 from domain.resource import NO_LABELS
 from domain.value import Value
+from ports.runtime import unheard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Patient:
 
     def __init__(self, host: HostView, clock: Clock, folders: Folders, ways: Ways) -> None:
         self.host, self.clock, self.folders, self.ways = host, clock, folders, ways
+        self.doing: Callable[[str], None] = unheard  # for a person who waits
         self.files: Sequence[NetworkFile] = ()
         self.node = ""
         self.labels: Mapping[str, str] = NO_LABELS  # the node's

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from domain.ipam.errors import StillContended
 from ports.errors import AlreadyExists, Conflict, Missing
+from ports.runtime import unheard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,10 +35,6 @@ def _unknown(_address: Address) -> str:
     return ""
 
 
-def _unheard(_what: str) -> None:
-    """Where nobody waits."""
-
-
 class Work:
     """`interface_of` tells which interface of this machine an address is routed to, "" for none.
 
@@ -52,7 +49,7 @@ class Work:
         self.log = log
         self.deadline = deadline
         self.interface_of: Callable[[Address], str] = _unknown
-        self.doing: Callable[[str], None] = _unheard
+        self.doing: Callable[[str], None] = unheard
 
     def until(self, deadline: Deadline) -> Work:
         """The same work with another deadline."""

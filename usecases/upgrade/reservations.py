@@ -106,8 +106,13 @@ class Reservations:
         self._runtime.log.info("Reservations of host-local", move=len(found.moves), stale=len(found.stale))
 
         def place(cidr: Cidr, placements: Sequence[Placement]) -> Placed:
-            return take_over(work_step(self._runtime), self._owner, cidr, placements, terms.config)
+            placed = take_over(work_step(self._runtime), self._owner, cidr, placements, terms.config)
+            recorded.append(len(placed.taken) + len(placed.had))
+            self._tell(sum(recorded), len(found.moves))
+            return placed
 
+        recorded: list[int] = []
+        self._runtime.doing(f"moved 0 of {len(found.moves)} reservations")
         return self._each(found, terms, place, self._remove)
 
     def _fates(self, work: Work) -> Fates:
@@ -150,12 +155,12 @@ class Reservations:
             moved += now
             before += earlier
             left += [Left(one.name, f"{one.address} cannot be recorded: {why}") for one, why in placed.refused]
-            self._tell(len(moved) + len(before), len(found.moves))
         left += [Left(name, f"its file is of no use any more, and stays: {why}") for name, why in stuck.items()]
         moved, before, gone = ([name for name in names if name not in stuck] for names in (moved, before, stale))
         return Outcome(tuple(moved), tuple(before), tuple(gone), (*found.left, *left))
 
     def _tell(self, done: int, of: int) -> None:
+        self._runtime.doing(f"moved {done} of {of} reservations")
         now = self._runtime.clock.monotonic()
         if now - self._told_at >= _REPORT:
             self._told_at = now

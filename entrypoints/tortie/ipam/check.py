@@ -110,7 +110,6 @@ COMMAND = Command(
     "Find inconsistencies and leaks. Exit code 1 if there are any.",
     _run,
     _add_arguments,
-    lasts=True,
     examples="""\
 tortie ipam check
 tortie ipam check -o report.json                  the report into a file, for `gc` and `release --from-report`

@@ -98,7 +98,6 @@ COMMAND = Command(
     "Put right what check finds, where that is safe. Only says so without --yes.",
     _run,
     _add_arguments,
-    lasts=True,
     examples="""\
 tortie ipam gc                                    what it would do
 tortie ipam gc --yes                              look, wait 90 s, look again, act on what has not changed

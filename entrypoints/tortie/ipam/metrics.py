@@ -63,7 +63,6 @@ COMMAND = Command(
     "Show how full and how sound IPAM is, for Prometheus.",
     _run,
     _add_arguments,
-    lasts=True,
     examples="""\
 tortie ipam metrics
 tortie ipam metrics --output /run/node_exporter/textfile_collector/tortie_ipam.prom""",

@@ -200,7 +200,6 @@ COMMAND = Command(
     _run,
     _add_arguments,
     _objection,
-    lasts=True,
     examples="""\
 tortie ipam release --ip 10.244.0.7
 tortie ipam release --handle k8s-pod-network.4f1d --force

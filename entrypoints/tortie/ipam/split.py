@@ -42,6 +42,7 @@ def _objection(options: Namespace) -> str:
 
 def _run(options: Namespace, session: Session) -> Answer:
     store, deadline = session.datastore, session.deadline
+    session.doing("reading pools and blocks")
     pool = named_pool(store, options.name, options.cidr, deadline)
     if options.dry_run:
         blocks = [stored.record.cidr for stored in store.list(Blocks(), deadline)]

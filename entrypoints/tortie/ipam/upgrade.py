@@ -86,6 +86,7 @@ def _run(options: Namespace, session: Session) -> Answer:
         clock=session.clock,
         log=session.log,
     )
+    runtime.doing = session.doing
     wish = Wish(node, old_programs(options.cni_bin_dir), options.wait)
     try:
         if options.dry_run:

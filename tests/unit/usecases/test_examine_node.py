@@ -26,6 +26,13 @@ def node():
     return DoctorNode()
 
 
+def test_who_waits_hears_what_is_being_looked_at(node):
+    said = []
+    node.doing = said.append
+    node.examine()
+    assert (said[0], said[-1], len(said)) == ("looking at configuration", "looking at metrics-dir", 19)
+
+
 def test_a_sound_node_has_no_complaint(node):
     assert node.complaints() == []
     assert [one.check for one in node.examine()] == [

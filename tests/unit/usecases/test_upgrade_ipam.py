@@ -21,6 +21,7 @@ from ports.datastore import (
 from ports.errors import BadConfiguration, Conflict, Expired, Missing, PortError, Refused, Unavailable
 from usecases.ipam.take_over import take_over
 from usecases.upgrade.reservations import Outcome
+from usecases.upgrade_ipam import foresee_upgrade, upgrade_ipam
 from worlds.one_node import NEVER, NODE
 from worlds.upgrading_node import PROGRAMS, TUNNEL, UpgradingNode
 
@@ -68,6 +69,23 @@ def test_every_reservation_of_a_pod_becomes_its_containers(node):
     node.is_upgraded(containers)
     assert node.holders()["10.244.0.1"] == TUNNEL
     assert node.affinities() == {B0: "confirmed", B1: "confirmed", "fd00:10:244::/122": "confirmed"}
+
+
+def test_who_waits_hears_what_is_being_done(node):
+    for address in ("10.244.0.2", "10.244.0.70"):
+        node.reserve(address)
+    runtime, said = node.upgrade_runtime(), []
+    runtime.doing = said.append
+    foresee_upgrade(runtime, node.wish)
+    upgrade_ipam(runtime, node.wish, node.undo())
+    assert said == [
+        "comparing reservations with pods",
+        "comparing reservations with pods",
+        "waiting 5 s for programs that still run",
+        "waiting for host-local's lock",
+        *[f"moved {number} of 2 reservations" for number in range(3)],
+        "making the datastore ready again",
+    ]
 
 
 def test_records_are_those_of_as_many_calls_of_the_original(node):

@@ -20,6 +20,8 @@ from descriptors import signals_restored
 from domain.ipam.upgrade import Left
 from entrypoints import upgrade
 from entrypoints.tortie import main as operator
+from entrypoints.tortie.command_line import parsed
+from entrypoints.tortie.session import Session
 from entrypoints.upgrade import Places, guarded, old_programs, refusal
 from entrypoints.wiring import calico, datastores
 from entrypoints.wiring.container import Container
@@ -28,6 +30,8 @@ from usecases.initialise_cluster import Wish, initialise_cluster
 from usecases.upgrade.reservations import Outcome
 from worlds.one_node import NODE
 from worlds.upgrading_node import PROGRAMS, UpgradingNode
+
+_BIN = os.path.dirname(PROGRAMS[0])
 
 
 class Tortie(UpgradingNode):
@@ -44,15 +48,20 @@ class Tortie(UpgradingNode):
         (self.folder / address).write_text(f"{container}\r\neth0")
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
+        code = operator.run(self.words(*arguments), self.environment, self.container())
+        return (code, *self.capsys.readouterr())
+
+    def words(self, *arguments: str) -> list[str]:
+        return ["ipam", "upgrade", "--directory", str(self.folder), "--cni-bin-dir", _BIN, *arguments]
+
+    def container(self) -> Container:
         container = Container()
         container.datastore.override(self.datastore)
         container.datastore_cluster.override(self.cluster)
         container.clock.override(self.clock)
         container.log.override(self.log)
         container.node.override(self.node)
-        places = ["--directory", str(self.folder), "--cni-bin-dir", os.path.dirname(PROGRAMS[0])]
-        code = operator.run(["ipam", "upgrade", *places, *arguments], self.environment, container)
-        return (code, *self.capsys.readouterr())
+        return container
 
 
 @pytest.fixture(autouse=True)
@@ -81,6 +90,15 @@ def test_reservations_move(tortie):
     assert tortie.moved() == {"10.244.0.2": "c1", "10.244.0.3": "c2"}
     assert not set(PROGRAMS) & set(tortie.node.files)
     assert tortie.is_ready() is True
+
+
+def test_it_says_what_it_is_doing(tortie):
+    tortie.keep("10.244.0.2")
+    said: list[str] = []
+    session, options = Session(tortie.container()), parsed(tortie.words("--node", NODE))
+    session.doing = said.append
+    options.command.run(options, session)
+    assert "moved 1 of 1 reservations" in said
 
 
 def test_a_dry_run_says_what_would_become_of_each_and_changes_nothing(tortie):

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import time
+from contextlib import redirect_stderr
 
 import pytest
 
 from adapters.memory.clock import MemoryClock
 from domain.ipam.address import Cidr
 from domain.ipam.block import Attribute, Handle, new_block
+from entrypoints.logs import CallLog
 from entrypoints.tortie.answer import Screen
+from entrypoints.tortie.command_line import parsed
 from entrypoints.tortie.progress import Progress
+from entrypoints.tortie.session import Session
 from entrypoints.tortie.watch import fitted
+from entrypoints.wiring.container import Container
 from ports.datastore import BlockKey, HandleKey
 from ports.errors import Unavailable
+from ports.runtime import unheard
 from worlds.tortie_command import Tortie
 
 CIDR = Cidr.parse("10.244.0.0/26")
@@ -163,6 +170,55 @@ def test_what_does_not_last_or_nobody_sees_is_not_told():
     assert seen(Terminal(), 60.0) == ""
     assert seen(io.StringIO(), 0.0) == ""
     assert seen(Terminal(), 0.0, TERM="dumb") == ""
+
+
+def test_a_line_of_the_log_wipes_away_what_is_told():
+    """And only on a terminal: in a file it would be rubbish."""
+    reading, writing = os.pipe()
+    with open(reading, "rb", buffering=0) as lines, open(writing, "wb") as log:
+        for stderr, start in ((Terminal(), b"\r\x1b[K2"), (io.StringIO(), b"2")):
+            container = Container()
+            container.environment.override({"TERM": "xterm"})
+            container.log.override(CallLog("tortie", log.fileno()))
+            session = Session(container)
+            with redirect_stderr(stderr), session.progress():
+                session.log.warning("look")
+            assert lines.read(1000).startswith(start)
+            assert (session.doing is unheard) is not isinstance(stderr, Terminal)
+
+
+def heard(tortie, *arguments):
+    """What a command says that it is doing."""
+    container, said = Container(), []
+    container.environment.override({"DATASTORE_TYPE": "sqlite"})
+    container.datastore.override(tortie.datastore)
+    container.clock.override(tortie.clock)
+    session, options = Session(container), parsed(arguments)
+    session.doing = said.append
+    options.command.run(options, session)
+    return said
+
+
+def test_whatever_may_last_says_what_it_is_doing(tortie, tmp_path):
+    assert heard(tortie, "ipam", "show") == ["reading all that the datastore has"]
+    assert heard(tortie, "get", "nodes") == ["reading all of kind Node"]
+    tortie.done("datastore", "migrate", "lock")
+    assert heard(tortie, "datastore", "migrate", "export")[-1] == "writing 4 records"
+    path = tmp_path / "all.yaml"
+    path.write_text(tortie.done("datastore", "migrate", "export"))
+    assert heard(tortie, "datastore", "migrate", "import", "-f", str(path)) == [
+        "compared 0 of 4 records with what is there",
+        *[f"written {number} of 4 records" for number in range(4)],
+    ]
+    path.write_text(tortie.done("get", "nodes", "-o", "yaml", "--export"))
+    assert heard(tortie, "apply", "-f", str(path)) == ["applied 0 of 1 resources"]
+    assert heard(tortie, "ipam", "split", "2", "--name", "default-ipv4-ippool", "--dry-run") == [
+        "reading pools and blocks"
+    ]
+
+
+def test_a_watch_draws_alone(tortie):
+    assert heard(tortie, "ipam", "show", "--watch") == []
 
 
 def test_a_terminal_that_goes_away_ends_nothing():
