@@ -1,6 +1,6 @@
 """What the plugins' log still has: the file that is written to, and those that were put aside when they were full.
 
-Invariant: nothing is changed, and no more than one line is held at a time.
+Invariant: nothing is changed, and what is held of it at a time is limited.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 
 class LogHistory(ABC):
     @abstractmethod
-    def lines(self, words: Collection[str]) -> Iterator[str]:
-        """The lines in which one of the words stands, the oldest first, without their end."""
+    def lines(self, words: Collection[str], since: int | None = None, until: int | None = None) -> Iterator[str]:
+        """The lines in which one of the words stands, the oldest first, without their end.
+
+        What is older than `since` or newer than `until` (nanoseconds) may be left out: it need not be looked for.
+        """
 
     @abstractmethod
     def first(self) -> str:

@@ -17,7 +17,7 @@ from domain.doctor.configuration import CALICO, OURS, SUFFIXES, chosen_file, rea
 from domain.ipam.inventory import Inventory
 from domain.moment import rfc3339
 from domain.trace.facts import BLOCK, Event, in_order, of_devices, of_line, of_records
-from domain.trace.log_lines import NEAR, Calls, is_about, read_log_line
+from domain.trace.log_lines import NEAR, Calls, Span, is_about, read_log_line
 from domain.trace.subject import known_as
 from domain.value import Value
 from ports.errors import PortError
@@ -26,7 +26,7 @@ from usecases.check_ipam import take_inventory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from domain.doctor.configuration import NetworkFile
     from domain.trace.log_lines import LogLine
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from usecases.ipam.work import Work
 
 MOST_CALLS, MOST_OF_CALL = 100, 500  # lines of one call
-_BEGINNING = -(1 << 64)  # before all that a log can say
+BEGINNING, _END = -(1 << 64), 1 << 64  # before, and after, all that a log can say
 DEFAULT_LOG = "/var/log/calico/cni/cni.log"  # what an installer writes into the configuration
 
 
@@ -92,15 +92,17 @@ def _names(view: HostView, folder: str) -> tuple[str, ...]:
         return ()
 
 
-def trace_workload(sought: Sought, work: Work, host: Host) -> Trace:
+def trace_workload(sought: Sought, work: Work, host: Host, since: int = BEGINNING) -> Trace:
+    """`since` is how far back the log is looked at."""
     inventory, unread = _inventory(work)
     work.doing("reading the log")
-    sought, lines, left = _lines(known_as(sought, inventory), host.log)
+    sought, lines, left = _lines(known_as(sought, inventory), host.log, since)
     sought = known_as(sought, inventory)
     records = of_records(inventory, sought)
     devices, notes = _devices(inventory, sought, host)
     events = in_order([*map(of_line, lines), *records, *devices])
-    return Trace(sought, events, (*unread, *notes, *left, *host.log.gaps(), *_rotated(host.log, events, lines)))
+    rotated = _rotated(host.log, events, lines) if since == BEGINNING else ()
+    return Trace(sought, events, (*unread, *notes, *left, *host.log.gaps(), *rotated))
 
 
 def _inventory(work: Work) -> tuple[Inventory, tuple[str, ...]]:
@@ -111,18 +113,15 @@ def _inventory(work: Work) -> tuple[Inventory, tuple[str, ...]]:
         return Inventory(work.clock.now()), (f"The records were not looked at: {error}",)
 
 
-def _lines(sought: Sought, log: LogHistory) -> tuple[Sought, list[LogLine], tuple[str, ...]]:
+def _lines(sought: Sought, log: LogHistory, since: int) -> tuple[Sought, list[LogLine], tuple[str, ...]]:
     """The lines of all calls that some line says are about it; it, with the containers that they name; what is left."""
-    about = _Last(line for line in _read(log, sought.words) if is_about(line, sought))
+    about = _Last(line for line in _read(log, Span(since, _END, sought.words)) if is_about(line, sought))
     wider = sought.with_containers(frozenset([line.container for line in about.lines if line.container]))
     if wider != sought:
-        about = _Last(line for line in _read(log, wider.words) if is_about(line, wider))
+        about = _Last(line for line in _read(log, Span(since, _END, wider.words)) if is_about(line, wider))
         sought = wider
     calls = Calls(about.lines)
-    words = (*sought.words, *calls.words)
-    told = _Last(
-        line for line in _read(log, words) if calls.have(line) or (line.when >= about.since and is_about(line, sought))
-    )
+    told = _Last(line for span in calls.spans() for line in _read(log, span) if calls.have(line))
     notes = (f"The log has more of it: only the last {MOST_CALLS} calls are shown, and {MOST_OF_CALL} lines of each",)
     return sought, told.lines, notes if about.left_out or told.left_out else ()
 
@@ -141,13 +140,13 @@ class _Last:
                 del calls[next(iter(calls))]
                 self.left_out = True
         self.lines = [line for of_call in calls.values() for line in of_call]
-        self.since = min([line.when for line in self.lines]) if self.left_out else _BEGINNING
 
 
-def _read(log: LogHistory, words: Collection[str]) -> Iterator[LogLine]:
-    for text in log.lines(words):
+def _read(log: LogHistory, span: Span) -> Iterator[LogLine]:
+    since = None if span.since == BEGINNING else span.since
+    for text in log.lines(span.words, since, None if span.until == _END else span.until):
         line = read_log_line(text, log.instant)
-        if line is not None:
+        if line is not None and span.since <= line.when <= span.until:
             yield line
 
 

@@ -1,8 +1,10 @@
 """The log file of the plugins and those put aside beside it, as `entrypoints/log_file.py` names them.
 
-Another process may put the file aside while it is read; what was opened is read to its end.
+Another process may put the file aside while it is read; what was opened is read to its end. There may be a gigabyte of
+it, so many lines are searched at once, and where a time is given its place is found by halves.
 
-Invariant: nothing is opened that could block, and nothing but regular files is read.
+Invariant: nothing is opened that could block, and nothing but regular files is read. A clock that is put back as at
+the end of summer time hides no line.
 """
 
 from __future__ import annotations
@@ -13,18 +15,53 @@ from stat import S_ISREG
 
 from adapters.linux.files import kind_of, reason
 from domain.moment import SECOND, BadMoment
+from domain.trace.log_lines import read_log_line
 from ports.log_history import LogHistory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
     from typing import BinaryIO
 
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-_LONGEST = 1 << 20  # bytes of a line
+_LONGEST = 1 << 20  # bytes of a line, and of the lines that are searched at once
+_NEAR = 1 << 16  # bytes from which on lines are read one after the other, and not by halves
+_TRIES = 100  # lines in which a time is looked for
+_PUT_BACK = 2 * 3600 * SECOND  # by which local time may run backwards; the other form has UTC
+_STEPPED = 60 * SECOND
 _DATED = len("2026-11-29T13-06-12.345")
 _REASON, _COMPRESSED = "-size", ".zst"
 _LOCAL = "%Y-%m-%d %H:%M:%S"
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    """Whole lines, many at once; of a line that is too long, pieces."""
+    rest = b""
+    while piece := file.read(_LONGEST):
+        lines, end, last = piece.rpartition(b"\n")
+        if end:
+            yield rest + lines
+            rest = last
+        elif len(rest) < _LONGEST:
+            rest += piece
+        else:
+            yield rest
+            rest = piece
+    if rest:
+        yield rest
+
+
+def _found(lines: bytes, wanted: Sequence[bytes]) -> list[bytes]:
+    """Those in which one of them stands. To look for each in all of the lines is much quicker than line by line."""
+    ends: dict[int, int] = {}
+    for word in wanted:
+        at = lines.find(word)
+        while at >= 0:
+            end = lines.find(b"\n", at)
+            end = len(lines) if end < 0 else end
+            ends[lines.rfind(b"\n", 0, at) + 1] = end
+            at = lines.find(word, end)
+    return [lines[start : ends[start]] for start in sorted(ends)]
 
 
 class LogFiles(LogHistory):
@@ -37,13 +74,41 @@ class LogFiles(LogHistory):
         stem, dot, extension = name.rpartition(".")
         self._stem, self._extension = (stem, dot + extension) if dot else (name, "")
 
-    def lines(self, words: Collection[str]) -> Iterator[str]:
-        wanted = [word.encode("utf-8", "surrogateescape") for word in words]
+    def lines(self, words: Collection[str], since: int | None = None, until: int | None = None) -> Iterator[str]:
+        wanted = [word.encode("utf-8", "surrogateescape") for word in words if word and "\n" not in word]
         for path in self._readable():
             with self._opened(path) as file:
-                while line := file.readline(_LONGEST):
-                    if any(word in line for word in wanted):
-                        yield line.decode("utf-8", "replace").rstrip("\n")
+                if since is not None and not self._find(file, since):
+                    continue
+                for several in _pieces(file):
+                    if until is not None and self._side(several, until) > 0:
+                        break
+                    for line in _found(several, wanted):
+                        yield line.decode("utf-8", "replace")
+
+    def _find(self, file: BinaryIO, since: int) -> bool:
+        """Whether there is something as young, and the file at, or somewhat before, the first of it."""
+        low, high = 0, os.fstat(file.fileno()).st_size
+        if os.fstat(file.fileno()).st_mtime_ns < since:
+            return False
+        while high - low > _NEAR:
+            middle = (low + high) // 2
+            file.seek(middle)
+            file.readline(_LONGEST)  # the rest of a line
+            side = next((side for _ in range(_TRIES) if (side := self._side(file.readline(_LONGEST), since))), 0)
+            low, high = (middle, high) if side < 0 else (low, middle)
+        file.seek(low)
+        if low:
+            file.readline(_LONGEST)
+        return True
+
+    def _side(self, lines: bytes, moment: int) -> int:
+        """Whether the first of them was certainly before (-1) or after the moment (1); 0 if that cannot be told."""
+        line = read_log_line(lines.partition(b"\n")[0].decode("utf-8", "replace"), self.instant)
+        if line is None:
+            return 0
+        odd = _STEPPED if line.is_json else _PUT_BACK
+        return (line.when > moment + odd) - (line.when < moment - odd)
 
     def first(self) -> str:
         for path in self._readable():

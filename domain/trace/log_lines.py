@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from domain.json_text import Json
     from domain.trace.subject import Sought
 
+LONGEST = 600 * SECOND  # of a call, with all that is waited for
 NEAR = 120 * SECOND  # a process number within that time is the same process
 _HEAD = len("2026-11-29 13:06:12.345")
 _CONTAINER = ' container="'
@@ -91,6 +92,14 @@ def is_about(line: LogLine, sought: Sought) -> bool:
     return beside.is_in(line.text)
 
 
+class Span(Value):
+    """A part of the log, and the words one of which stands in each line of the calls in it."""
+
+    since: int
+    until: int
+    words: tuple[str, ...]
+
+
 class Calls:
     """Calls that some line is about, by which their other lines are found."""
 
@@ -99,9 +108,23 @@ class Calls:
         for line in lines:
             self._moments.setdefault(line.call, []).append(line.when)
 
-    @property
-    def words(self) -> tuple[str, ...]:
-        return tuple(self._moments)
+    def spans(self) -> tuple[Span, ...]:
+        """When they were, in order: two that share a moment are one."""
+        found: list[Span] = []
+        for call, moments in self._moments.items():
+            if call.startswith("["):
+                found += [Span(moment - NEAR, moment + NEAR, (call,)) for moment in moments]
+            else:
+                found.append(Span(min(moments) - LONGEST, max(moments) + LONGEST, (call,)))
+        spans: list[Span] = []
+        for span in sorted(found, key=lambda one: one.since):
+            last = spans[-1] if spans else None
+            if last is None or last.until < span.since:
+                spans.append(span)
+            else:
+                words = tuple(dict.fromkeys([*last.words, *span.words]))
+                spans[-1] = Span(last.since, max(last.until, span.until), words)
+        return tuple(spans)
 
     def have(self, line: LogLine) -> bool:
         moments = self._moments.get(line.call, ())

@@ -5,9 +5,11 @@ Invariant: nothing is changed; no line is wider than the screen, and what could 
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from textwrap import wrap
 
 from domain.cni.go_quote import printable
+from domain.go_duration import parse_go_duration
 from domain.moment import SECOND, rfc3339
 from domain.trace.facts import LOG
 from domain.trace.subject import SHORTEST, read_subject
@@ -16,7 +18,7 @@ from entrypoints.tortie.command import Command, Stopped, place
 from entrypoints.tortie.output import Row, Sheet, add_output, shown
 from entrypoints.tortie.resources import DEFAULT_NAMESPACE, add_namespace
 from usecases.doctor.patient import NET_DIR
-from usecases.trace_workload import DEFAULT_LOG, Host, installed, trace_workload
+from usecases.trace_workload import BEGINNING, DEFAULT_LOG, Host, installed, trace_workload
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ tortie trace web-0 -n shop             a pod
 tortie trace shop/web-0                the same
 tortie trace 3f9c0d1e77aa              a container, by the beginning of its id
 tortie trace 10.244.0.5                whoever has or had the address
+tortie trace web-0 --since 2h          of the last two hours: quicker, where the log is large
 tortie trace web-0 -o json"""
 _NARROW = 60  # columns, below which the text of an event stands below its time
 _NOW = "now"
@@ -48,10 +51,26 @@ def _add_arguments(parser: ArgumentParser) -> None:
         type=place,
         help=f"the plugins' log on the host (default: as the network configuration says, else {DEFAULT_LOG})",
     )
+    parser.add_argument(
+        "--since",
+        metavar="DURATION",
+        type=_duration,
+        help="how far back to look in the log, such as 30m or 48h (default: to its beginning)",
+    )
     parser.add_argument("--root", metavar="DIR", default="", help="where the host's root is mounted, in a container")
     parser.add_argument(
         "--net-dir", metavar="DIR", default=NET_DIR, help=f"network configurations (default: {NET_DIR})"
     )
+
+
+def _duration(text: str) -> int:
+    try:
+        nanoseconds = parse_go_duration(text)
+    except ValueError:
+        nanoseconds = 0
+    if nanoseconds <= 0:
+        raise ArgumentTypeError(f"{text!r} is not a time such as 30m or 48h")
+    return nanoseconds
 
 
 def _objection(options: Namespace) -> str:
@@ -67,7 +86,8 @@ def _run(options: Namespace, session: Session) -> Answer:
     found = installed(view, options.net_dir.rstrip("/"))
     host = Host(found.node, log_history(view, options.log_file or found.log_path), view)
     sought = read_subject(options.subject, options.namespace or DEFAULT_NAMESPACE)
-    trace = trace_workload(sought, session.work(), host)
+    since = session.clock.now() - options.since if options.since else BEGINNING
+    trace = trace_workload(sought, session.work(), host, since)
     notes = tuple([f"Note: {printable(note)}" for note in trace.notes])
     if not trace.events:
         why = (

@@ -44,6 +44,26 @@ def test_files_that_were_put_aside_come_first(tmp_path: Path, name: str) -> None
     assert log.gaps() == ()
 
 
+def test_lines_of_any_length_are_found(tmp_path: Path) -> None:
+    """Those that many are searched in at once end anywhere; of one that is too long pieces are given."""
+    texts = [f"{number} {'x' * (number * 7919 % 70_000)} word" for number in range(100)]
+    (tmp_path / "cni.log").write_text("\n".join(texts))
+    log = LogFiles(str(tmp_path / "cni.log"))
+    assert list(log.lines(["word"])) == texts
+    assert list(log.lines([" word"], 0)) == texts, "lines without a time are looked at"
+    (tmp_path / "cni.log").write_text(f"{'x' * (5 << 20)} word\nword")
+    assert [len(line) <= 2 << 20 for line in log.lines(["word"])] == [True, True]
+
+
+def test_a_file_that_is_older_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "cni.log"
+    path.write_text("word\n")
+    os.utime(path, (0, 0))
+    log = LogFiles(str(path))
+    assert list(log.lines(["word"], 86_400 * SECOND)) == []
+    assert list(log.lines(["word"], 0)) == ["word"]
+
+
 def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     log = LogFiles(str(tmp_path / "cni.log"))
     assert log.gaps() == (f"There is no log at {tmp_path}/cni.log; name it with --log-file",)

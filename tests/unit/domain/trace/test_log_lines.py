@@ -7,7 +7,7 @@ import json
 import pytest
 
 from domain.moment import SECOND, parse_rfc3339
-from domain.trace.log_lines import Calls, LogLine, is_about, read_log_line
+from domain.trace.log_lines import LONGEST, NEAR, Calls, LogLine, Span, is_about, read_log_line
 from domain.trace.subject import read_subject
 
 NOON = "2026-11-29 12:00:00.250"
@@ -98,9 +98,23 @@ def test_a_process_number_is_one_call_for_a_while():
         return LogLine(WHEN + second * SECOND, "info", process, "ipam", "")
 
     calls = Calls([text(0), text(1000)])
-    assert calls.words == ("[7]",)
+    assert calls.spans() == (
+        Span(WHEN - NEAR, WHEN + NEAR, ("[7]",)),
+        Span(WHEN + 1000 * SECOND - NEAR, WHEN + 1000 * SECOND + NEAR, ("[7]",)),
+    )
     assert calls.have(text(119))
     assert calls.have(text(1100))
     assert not calls.have(text(500))
     assert not calls.have(text(0, "[8]"))
     assert Calls([text(0, "5f0c")]).have(text(100_000, "5f0c"))
+
+
+def test_calls_that_share_a_time_are_searched_for_together():
+    def line(second, call):
+        return LogLine(WHEN + second * SECOND, "info", call, "ipam", "")
+
+    calls = Calls([line(9000, "c"), line(0, "a"), line(60, "b"), line(70, "a")])
+    assert calls.spans() == (
+        Span(WHEN - LONGEST, WHEN + 70 * SECOND + LONGEST, ("a", "b")),
+        Span(WHEN + 9000 * SECOND - LONGEST, WHEN + 9000 * SECOND + LONGEST, ("c",)),
+    )

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from adapters.memory.clock import MemoryClock
+from domain.moment import parse_rfc3339
 from entrypoints.tortie import main as operator
 from entrypoints.wiring.container import Container
 from worlds.one_node import NODE, OneNode
@@ -64,6 +66,17 @@ def test_a_pod_that_is_gone_is_told_from_the_log(tortie, subject):
         "2026-11-29 12:00:00.250Z  log       [5f0c] ipam 3f9c0d1e77aa: CNI ADD succeeded. ips=10.9.9.9/32",
         r"2026-11-29 12:00:02.250Z  log       [7c2d] WARNING ipam 3f9c0d1e77aa: Could not \x1b[2J",
     ]
+
+
+def test_no_further_back_than_is_asked_for(tortie):
+    past(tortie)
+    tortie.clock = MemoryClock(parse_rfc3339("2026-11-29T12:10:00Z"))
+    code, out, err = tortie.run(POD, "--since", "9m59s")
+    assert (code, err) == (0, "")
+    assert [line.split()[1] for line in out.splitlines()] == ["12:00:02.250Z"]
+    assert len(tortie.run(POD, "--since", "1h")[1].splitlines()) == 2
+    for text in ("0", "-1h", "soon"):
+        assert "is not a time such as 30m or 48h" in tortie.run(POD, f"--since={text}")[2]
 
 
 @pytest.mark.parametrize("columns", ["20", "40", "59", "60", "80", "200"])
