@@ -9,6 +9,7 @@ Invariant: pure; a pool, and each node with a block in it, has its series even a
 from __future__ import annotations
 
 from domain.ipam.inventory import LEAK
+from domain.ipam.kept import is_kept, is_over, is_unused
 from domain.ipam.pools import pool_of
 from domain.ipam.utilisation import FREE, is_borrowed, utilisation
 from domain.moment import SECOND
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import TypeAlias
 
+    from domain.ipam.block import Attribute
     from domain.ipam.inventory import Finding, Inventory
     from domain.ipam.utilisation import BlockUse, PoolUse
 
@@ -28,11 +30,14 @@ NO_POOL, NO_AFFINITY = "no_ippool", "no_affinity"  # kube-controllers' words
 NO_NODE = "no_node"  # an address of which nobody has said where it is used
 STATES = ("free", "used", "borrowed", "cooling", "reserved")  # as domain/ipam/utilisation numbers them
 
+KEPT_STATES = ("used", "unused", "over")
+
 SIZE, BLOCKS = "ipam_ippool_size", "ipam_blocks"
 IN_USE, BORROWED, LEAKED = "ipam_allocations_in_use", "ipam_allocations_borrowed", "ipam_allocations_gc_candidates"
 FREE_ADDRESSES, COOLING = "tortie_ipam_addresses_free", "tortie_ipam_addresses_cooling"
 RESERVED, ENABLED = "tortie_ipam_addresses_reserved", "tortie_ipam_ippool_enabled"
 PLACES, FULL, EMPTY = "tortie_ipam_blocks_max", "tortie_ipam_blocks_full", "tortie_ipam_blocks_empty"
+KEPT = "tortie_ipam_addresses_kept"
 OF_BLOCK = "tortie_ipam_block_addresses"
 HANDLES, ENDPOINTS, NODES = "tortie_ipam_handles", "tortie_ipam_endpoints", "tortie_ipam_nodes"
 FINDINGS, LOOKED = "tortie_ipam_findings", "tortie_ipam_look_timestamp_seconds"
@@ -47,6 +52,7 @@ KNOWN: tuple[tuple[str, Labels, str], ...] = (
     (FREE_ADDRESSES, ("ippool",), "Addresses that could be given out, in blocks or not."),
     (COOLING, ("ippool",), "Addresses released so recently that nobody gets them yet."),
     (RESERVED, ("ippool",), "Addresses in an IPReservation, held or not."),
+    (KEPT, ("ippool", "state"), "Addresses that stay with a name: a pod has it, nobody has it, or its time is over."),
     (ENABLED, ("ippool",), "1 if addresses are given out of the pool, else 0."),
     (PLACES, ("ippool",), "Blocks that the pool has room for."),
     (FULL, ("ippool",), "Blocks without a free address."),
@@ -124,6 +130,8 @@ def _count_pool(counts: _Counts, pool: PoolUse) -> None:
     }
     for name, number in numbers.items():
         counts.add(name, (pool.name,), number)
+    for state in KEPT_STATES:
+        counts.add(KEPT, (pool.name, state), 0)
 
 
 def _count_block(counts: _Counts, inventory: Inventory, pool: str, block: BlockUse) -> None:
@@ -138,6 +146,13 @@ def _count_block(counts: _Counts, inventory: Inventory, pool: str, block: BlockU
             place = (pool, holder.secondary.get("node") or NO_NODE)
             counts.add(IN_USE, place)
             counts.add(BORROWED, place, int(is_borrowed(record, holder)))
+            if is_kept(holder):
+                counts.add(KEPT, (pool, _kept_state(holder, inventory.now)))
+
+
+def _kept_state(holder: Attribute, now: int) -> str:
+    used, unused, over = KEPT_STATES
+    return over if is_over(holder, now) else unused if is_unused(holder) else used
 
 
 def _count_states(counts: _Counts, pool: str, block: BlockUse) -> None:

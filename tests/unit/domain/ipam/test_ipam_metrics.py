@@ -8,7 +8,7 @@ from domain.ipam.block import Attribute, Handle, new_block
 from domain.ipam.inventory import LEAK, Finding, Inventory
 from domain.ipam.metrics import KNOWN, metrics
 from domain.ipam.pools import AllocationConfig, IPReservation, Pool
-from domain.moment import SECOND, rfc3339
+from domain.moment import SECOND, go_string, rfc3339
 from domain.resource import Metadata
 
 NOW = 1_795_957_572 * SECOND
@@ -50,6 +50,27 @@ def inventory():
 
 def numbers(found):
     return {metric.name: dict(metric.samples) for metric in found}
+
+
+def test_what_stays_with_a_name_is_counted_by_who_has_it():
+    def kept(number, **more):
+        return Attribute(f"net.kept.shop.web-{number}", {"kept-as": f"shop/web-{number}", **more})
+
+    until = {"late": go_string(NOW + SECOND), "over": go_string(NOW)}
+    held = [kept(0, pod="web-0", node="a"), kept(1, **{"kept-until": until["late"]})]
+    held += [kept(2, **{"kept-until": until["over"]}), kept(3, **{"kept-until": until["late"]})]
+    one = block("10.0.0.0/29", "host:a", *enumerate([*held, on("a")]))
+    stray = block("10.9.0.0/30", "host:a", (0, held[1]))
+    pools = (Pool(Metadata("p"), "10.0.0.0/24", block_size=29), Pool(Metadata("q"), "10.1.0.0/24", block_size=29))
+    found = numbers(metrics(Inventory(NOW, blocks={b.cidr: (b, "1") for b in (one, stray)}, pools=pools), ()))
+    assert found["tortie_ipam_addresses_kept"] == {
+        ("no_ippool", "unused"): 1,
+        ("p", "used"): 1,
+        ("p", "unused"): 2,
+        ("p", "over"): 1,
+        **{("q", state): 0 for state in ("used", "unused", "over")},
+    }
+    assert sum(found["ipam_allocations_in_use"].values()) == 6, "they are in use all the same"
 
 
 def test_numbers_of_pools_and_nodes():
