@@ -237,5 +237,6 @@ def test_an_ipam_plugin_does_not_outlive_the_call_that_runs_it(host: Host, numbe
     process.wait(60)
     until(lambda: not runs(child), "the IPAM plugin to end")
     assert host.left() == {}
+    script.write_text(texts[0])
     host.raw(environment | {"CNI_COMMAND": "DEL"}, netconf).silent()
     check_empty(host)
