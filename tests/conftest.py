@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,15 @@ pytest.register_assert_rewrite(
     "contracts", "integration", "interop", "patience", "services", "worlds"
 )  # what tests share says what it compared, too
 
+# Names that do not exist are asked for, of a resolver that may not answer: it would be asked for ten seconds and more.
+os.environ.setdefault("RES_OPTIONS", "timeout:1 attempts:1")
+
 settings.register_profile(
-    "tortie", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], print_blob=True
+    "tortie",
+    derandomize="TORTIE_SAME_EXAMPLES" in os.environ,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    print_blob=True,
 )
 settings.load_profile("tortie")
 
