@@ -17,6 +17,8 @@ from domain.workload.attachment import Attachment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from domain.linux.link import Link
     from ports.clock import Deadline
 
@@ -45,6 +47,10 @@ class Seen(Value):
     proxies: frozenset[int] | None = None
 
 
+def nothing_left(_deadline: Deadline) -> None:
+    """What a disconnection that is complete has left to wait for."""
+
+
 class Dataplane(ABC):
     """Errors: `ports.errors.Refused` with the text for the user; `Expired` past the deadline; `Unavailable` if whoever
     connects containers cannot be reached.
@@ -71,6 +77,16 @@ class Dataplane(ABC):
         """Delete the container's device. A missing device or namespace is fine, and so are an empty path and a plain
         file, which is what a runtime leaves behind when it unmounts a namespace.
         """
+
+    def begin_disconnect(self, netns: str, ifname: str, deadline: Deadline) -> Callable[[Deadline], None]:
+        """`disconnect` for a call that has more to do: what takes long and what nobody sees is left for later.
+
+        When it returns the device, its other end and their routes are gone, or nothing was there. What it returns waits
+        until the system has done the rest, or for the deadline; it raises nothing. A dataplane that cannot tell
+        one from the other does all at once.
+        """
+        self.disconnect(netns, ifname, deadline)
+        return nothing_left
 
     @abstractmethod
     def look(self, netns: str, name: str, deadline: Deadline) -> Seen | None:

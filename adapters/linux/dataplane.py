@@ -3,8 +3,8 @@
 What to do is planned in domain/workload/plan, how is in the interpreter; here is only which namespace, what may be
 replaced, and in what words the kernel's refusals leave.
 
-Invariant: no namespace is made, no process started; a failed `connect` leaves no device of its own behind; and
-`disconnect` touches the named device alone.
+Invariant: no namespace is made, no process started, and no thread but that of `begin_disconnect`; a failed `connect`
+leaves no device of its own behind; and `disconnect` touches the named device alone.
 """
 
 from __future__ import annotations
@@ -12,23 +12,30 @@ from __future__ import annotations
 from adapters.linux.interpreter import Interpreter
 from adapters.linux.kernel import Kernel
 from adapters.linux.namespaces import NamespaceMissing, NotANamespace, Stranded
-from adapters.linux.netlink.seam import KernelError, LinkMissing, delete_named
+from adapters.linux.netlink.seam import KernelError, LinkMissing, delete_found, delete_named
 from adapters.linux.netlink.transports import load_lean
 from adapters.linux.spare_memory import give_back
 from adapters.linux.steps import elsewhere_text, lives_elsewhere, other_end_is
 from domain.ipam.address import V4, V6
 from domain.linux.steps import CONTAINER, HOST, Device
 from domain.workload.plan import plan_for
-from ports.dataplane import Connected, Dataplane, Seen
+from ports.dataplane import Connected, Dataplane, Seen, nothing_left
 from ports.errors import Expired, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapters.linux.departure import Departure
     from adapters.linux.netlink.seam import Netlink
     from adapters.linux.netlink.transports import NetlinkLoader
+    from domain.linux.link import Link
     from domain.workload.attachment import Attachment
     from ports.clock import Clock, Deadline
     from ports.log import Log
+
+_FIRST_LOOK = 0.0005  # seconds after which a device is usually gone
+_LONGEST_PAUSE = 0.05
 
 
 class LinuxDataplane(Dataplane):
@@ -91,24 +98,68 @@ class LinuxDataplane(Dataplane):
             self._log.error("Cannot remove the device pair of a failed call", netns=netns, error=error)
 
     def disconnect(self, netns: str, ifname: str, deadline: Deadline) -> None:
-        if not netns:
+        kernel = self._enter(netns, deadline)
+        if kernel is None:
             return
-        self._check_time(deadline, netns)
-        try:
-            kernel = Kernel(netns, self._load_netlink)
-        except NamespaceMissing:
-            return
-        except NotANamespace as error:
-            self._log.warning("Nothing to disconnect: not a network namespace", netns=netns, error=error)
-            return
-        except KernelError as error:
-            raise Refused(f"failed to enter netns: {error}") from error
         with kernel:
             try:
                 delete_named(kernel.netlink(CONTAINER), ifname)
             except KernelError as error:
-                text = f"failed to clean up workload's pod interface inside netns: {error}"
-                raise Refused(text) from error
+                raise _not_cleaned_up(error) from error
+
+    def begin_disconnect(self, netns: str, ifname: str, deadline: Deadline) -> Callable[[Deadline], None]:
+        kernel = self._enter(netns, deadline)
+        if kernel is None:
+            return nothing_left
+        with kernel:
+            try:
+                netlink = kernel.netlink(CONTAINER)
+                found = netlink.link(ifname)
+                if found is None:
+                    return nothing_left
+                if not netlink.may_change_threads:
+                    delete_found(netlink, found)
+                    return nothing_left
+                departure = self._depart(kernel, found, deadline)
+            except KernelError as error:
+                raise _not_cleaned_up(error) from error
+        return lambda until: self._await_end(departure, netns, until)
+
+    def _depart(self, kernel: Kernel, found: Link, deadline: Deadline) -> Departure:
+        """Begun, and so far that nobody sees the device any more, or answered."""
+        from adapters.linux.departure import Departure
+
+        departure = Departure(kernel.give_away(CONTAINER), found)
+        pause = _FIRST_LOOK
+        while not departure.wait(pause):
+            if _is_gone(kernel, found):
+                return departure
+            if deadline.passed(self._clock.monotonic()):
+                raise Expired(f'the kernel to remove device "{found.name}"')
+            pause = min(pause * 2, _LONGEST_PAUSE)
+        if departure.failure is not None:
+            raise departure.failure
+        return departure
+
+    def _await_end(self, departure: Departure, netns: str, until: Deadline) -> None:
+        """What the kernel says is of no interest any more."""
+        if not departure.wait(until.left(self._clock.monotonic())):
+            self._log.warning("The kernel has not finished with a removed device", netns=netns)
+
+    def _enter(self, netns: str, deadline: Deadline) -> Kernel | None:
+        """None where there is nothing to disconnect from."""
+        if not netns:
+            return None
+        self._check_time(deadline, netns)
+        try:
+            return Kernel(netns, self._load_netlink)
+        except NamespaceMissing:
+            return None
+        except NotANamespace as error:
+            self._log.warning("Nothing to disconnect: not a network namespace", netns=netns, error=error)
+            return None
+        except KernelError as error:
+            raise Refused(f"failed to enter netns: {error}") from error
 
     def look(self, netns: str, name: str, deadline: Deadline) -> Seen:
         self._check_time(deadline, netns)
@@ -122,6 +173,24 @@ class LinuxDataplane(Dataplane):
     def _check_time(self, deadline: Deadline, netns: str) -> None:
         if deadline.passed(self._clock.monotonic()):
             raise Expired(f"network namespace {netns}")
+
+
+def _not_cleaned_up(error: KernelError) -> Refused:
+    return Refused(f"failed to clean up workload's pod interface inside netns: {error}")
+
+
+def _is_gone(kernel: Kernel, found: Link) -> bool:
+    """Whether neither namespace shows its end. False where the kernel cannot be asked; its answer is to come.
+
+    Where the other end lives in a third namespace, an unrelated device of the host may have its index. Then only the
+    answer tells.
+    """
+    try:
+        if kernel.netlink(CONTAINER).link_by_index(found.index) is not None:
+            return False
+        return not found.peer_index or kernel.netlink(HOST).link_by_index(found.peer_index) is None
+    except KernelError:
+        return False
 
 
 def _proxies(kernel: Kernel, name: str) -> frozenset[int]:

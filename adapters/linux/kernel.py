@@ -54,6 +54,12 @@ class Kernel:
                     self._sockets[side] = open_netlink()
         return self._sockets[side]
 
+    def give_away(self, side: str) -> Netlink:
+        """The side's netlink, for somebody who closes it. Whoever asks for that side next gets another one."""
+        given = self.netlink(side)
+        del self._sockets[side]
+        return given
+
     def write_sysctl(self, side: str, path: str, value: str) -> None:
         if side == HOST:
             write_sysctl(path, value)

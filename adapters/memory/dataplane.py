@@ -50,7 +50,7 @@ class _Failed(Exception):
 
 class MemoryDataplane(Dataplane):
     """`network` is the machine; `own` the paths that lead to the namespace we run in, the host's; `unknown_kinds` the
-    device types that this kernel lacks; `connected` what succeeded, in order.
+    device types that this kernel lacks; `connected` what succeeded, in order; `unfinished` what nobody has waited for.
     """
 
     def __init__(self, clock: Clock, log: Log) -> None:
@@ -60,6 +60,7 @@ class MemoryDataplane(Dataplane):
         self.network = MemoryNetwork()
         self.unknown_kinds: set[str] = set()
         self.connected: list[Attachment] = []
+        self.unfinished: list[tuple[str, str]] = []
 
     def fails(self, action: type, reason: str | BaseException | None) -> None:
         """Every step with that action fails for that reason, or raises it (None: works again)."""
@@ -120,6 +121,11 @@ class MemoryDataplane(Dataplane):
         link = self.network.namespaces.get(netns, {}).get(ifname)
         if link is not None:
             self.network.delete(link)
+
+    def begin_disconnect(self, netns: str, ifname: str, deadline: Deadline) -> Callable[[Deadline], None]:
+        self.disconnect(netns, ifname, deadline)
+        self.unfinished.append((netns, ifname))
+        return lambda _deadline: self.unfinished.remove((netns, ifname))
 
     def look(self, netns: str, name: str, deadline: Deadline) -> Seen:
         self._check_time(deadline, netns)

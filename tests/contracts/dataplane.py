@@ -247,6 +247,7 @@ class DataplaneContract:
             "connect": lambda until: world.dataplane.connect(world.attachment(netns, host), until),
             "look": lambda until: world.dataplane.look(netns, "eth0", until),
             "disconnect": lambda until: world.dataplane.disconnect(netns, "eth0", until),
+            "begin_disconnect": lambda until: world.dataplane.begin_disconnect(netns, "eth0", until),
         }
         ask[verb](deadline or world.soon())
 
@@ -299,24 +300,42 @@ class DataplaneContract:
         world.connect(world.attachment(netns, host))
         for _ in range(2):
             world.dataplane.disconnect(netns, "eth0", world.soon())
+            world.dataplane.begin_disconnect(netns, "eth0", world.soon())(world.soon())
         assert world.see(netns, "eth0").link is None
+
+    def test_a_disconnection_that_has_begun_shows_neither_end_and_no_route(self, world):
+        """CNI-008"""
+        netns, host, other = world.make_namespace(), world.new_name(), world.new_name()
+        world.connect(world.attachment(netns, host, V4, V6))
+        world.make_pair((HOST, other), (netns, "net1"))
+        wait_for_rest = world.dataplane.begin_disconnect(netns, "eth0", world.soon())
+        assert world.see(netns, "eth0").link is None
+        assert world.see(HOST, host).link is None
+        next_host = world.new_name()  # whose routes the kernel would refuse if the former ones were there
+        world.connect(world.attachment(world.make_namespace(), next_host, V4, V6))
+        assert (V4.address.host_cidr, None) in world.see(HOST, next_host).routes
+        wait_for_rest(world.soon())
+        assert world.see(netns, "net1").link is not None
+        assert world.see(HOST, other).link is not None
 
     def test_there_is_nothing_to_disconnect_without_a_namespace(self, world):
         """K01"""
         for netns in ("", world.make_namespace() + "-absent", world.make_file()):
             world.dataplane.disconnect(netns, "eth0", world.soon())
+            world.dataplane.begin_disconnect(netns, "eth0", world.soon())(world.soon())
 
     def test_the_loopback_device_was_never_ours(self, world):
         """CNI_IFNAME=lo: no ADD can have made it, so nothing of it is left."""
         netns = world.make_namespace()
         world.dataplane.disconnect(netns, "lo", world.soon())
+        world.dataplane.begin_disconnect(netns, "lo", world.soon())(world.soon())
         assert world.see(netns, "lo").link is not None
 
     def test_a_missing_device_is_seen_as_missing(self, world):
         seen = world.see(HOST, world.new_name())
         assert (seen.link, seen.addresses, seen.routes) == (None, (), ())
 
-    @pytest.mark.parametrize("verb", ["examine", "connect", "look", "disconnect"])
+    @pytest.mark.parametrize("verb", ["examine", "connect", "look", "disconnect", "begin_disconnect"])
     def test_nothing_is_begun_past_the_deadline(self, world, verb):
         netns, host = world.make_namespace(), world.new_name()
         past = world.clock.deadline(0.0)

@@ -300,6 +300,7 @@ class OneNode:
             "endpoints": self.endpoints(),
             "host links": self.host_links(),
             "pod links": [*self.pod_links("c1"), *self.pod_links("c2")],
+            "unfinished": self.dataplane.unfinished,
         }
         return {what: left for what, left in found.items() if left}
 

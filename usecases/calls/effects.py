@@ -11,6 +11,8 @@ from ports.errors import Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from domain.cni.request import Request
     from domain.workload.attachment import Attachment
     from ports.clock import Deadline
@@ -55,5 +57,26 @@ def connect_device(call: Call, runtime: Runtime, attachment: Attachment, undo: U
 
 def disconnect(request: Request, runtime: Runtime, deadline: Deadline) -> None:
     """Others may have used up the time that there was; the device still gets some."""
+    runtime.dataplane.disconnect(request.netns, request.ifname, _with_share(runtime, deadline))
+
+
+class Disconnection:
+    """The same for a call that goes on meanwhile: after `begin` the device is gone, after `end` what is left of it."""
+
+    def __init__(self, call: Call, runtime: Runtime) -> None:
+        self._call, self._runtime = call, runtime
+        self._wait_for_rest: Callable[[Deadline], None] | None = None
+
+    def begin(self) -> None:
+        request, deadline = self._call.request, _with_share(self._runtime, self._call.deadline)
+        self._wait_for_rest = self._runtime.dataplane.begin_disconnect(request.netns, request.ifname, deadline)
+
+    def end(self) -> None:
+        """Nothing, if it could not begin."""
+        if self._wait_for_rest is not None:
+            self._wait_for_rest(_with_share(self._runtime, self._call.deadline))
+
+
+def _with_share(runtime: Runtime, deadline: Deadline) -> Deadline:
     own = runtime.clock.deadline(DEVICE_SHARE)
-    runtime.dataplane.disconnect(request.netns, request.ifname, own if own.at > deadline.at else deadline)
+    return own if own.at > deadline.at else deadline

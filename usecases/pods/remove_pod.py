@@ -14,7 +14,7 @@ from ports.errors import Conflict, Damaged, Missing, Refused, Unauthorized, Unav
 from ports.ipam_plugin import IpamCall
 from usecases.calls.cluster_ready import CLUSTER, require_ready
 from usecases.calls.deletion import FIRST_ANSWER
-from usecases.calls.effects import disconnect
+from usecases.calls.effects import Disconnection
 from usecases.calls.find_endpoint import endpoint_key, endpoints_like, matching
 from usecases.calls.former_ipam import RecordRemoval
 from usecases.calls.safeguards import attempt
@@ -37,8 +37,15 @@ def remove_pod(call: Call, runtime: Runtime, identity: Identity) -> None:
         from usecases.windows.dockershim import note_deletion
 
         note_deletion(call, runtime)
-    removal = _PodRemoval(call, runtime, identity)
-    device = attempt(runtime, "remove the device", lambda: disconnect(call.request, runtime, call.deadline))
+    disconnection = Disconnection(call, runtime)
+    device = attempt(runtime, "remove the device", disconnection.begin)
+    try:
+        _remove_records(_PodRemoval(call, runtime, identity), runtime, device)
+    finally:
+        disconnection.end()
+
+
+def _remove_records(removal: _PodRemoval, runtime: Runtime, device: Exception | None) -> None:
     looking = attempt(runtime, "look for the endpoint", removal.look)
     if isinstance(looking, (Unavailable, CniError)):
         raise looking

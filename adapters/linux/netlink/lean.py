@@ -44,6 +44,8 @@ class LeanNetlink(Netlink):
     A `socket` that is given is used, and closed, instead of one to the kernel.
     """
 
+    may_change_threads = True
+
     def __init__(self, socket: _socket.socket | None = None) -> None:
         self._sequence = 0
         self._socket = socket or _open()

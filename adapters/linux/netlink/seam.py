@@ -87,7 +87,9 @@ class PairRequest(Value):
 
 
 class Netlink(ABC):
-    """Errors: `KernelError`."""
+    """Errors: `KernelError`. With `may_change_threads` another thread than the one that opened it may use it up."""
+
+    may_change_threads = False
 
     @abstractmethod
     def link(self, name: str) -> Link | None:
@@ -149,8 +151,12 @@ def delete_named(netlink: Netlink, name: str) -> None:
     The loopback device and physical ones are deleted for nobody, so no plugin made them and there is nothing to undo.
     """
     found = netlink.link(name)
-    if found is None:
-        return
+    if found is not None:
+        delete_found(netlink, found)
+
+
+def delete_found(netlink: Netlink, found: Link) -> None:
+    """The same for a device that has been looked up."""
     try:
         netlink.delete_link(found.index)
     except KernelError as error:

@@ -90,6 +90,14 @@ def test_disconnecting_is_told_to_the_service(world):
     assert world.service.methods == [DEL, DEL]
 
 
+def test_a_service_that_has_answered_has_nothing_left_to_do(world):
+    world.service.answers.append(DONE)
+    wait_for_rest = world.dataplane.begin_disconnect("/run/netns/n", "eth0", world.clock.deadline(60.0))
+    assert world.service.methods == [DEL]
+    wait_for_rest(world.clock.deadline(60.0))
+    assert world.service.methods == [DEL]
+
+
 @pytest.mark.parametrize("verb", ["connect", "disconnect"])
 def test_each_call_has_five_seconds_or_less_if_the_plugin_has_less(world, verb):
     for seconds, expected in ((60.0, CALL_BUDGET), (3.0, 3.0)):

@@ -18,6 +18,8 @@ from ports.cluster import NoSuchObject
 from ports.datastore import BlockKey, WorkloadEndpointKey, WorkloadEndpoints
 from ports.errors import BadConfiguration, Conflict, Missing, Refused, Unauthorized, Unavailable
 from usecases.add_workload import add_workload
+from usecases.calls.effects import DEVICE_SHARE
+from usecases.delete_workload import delete_workload
 from usecases.pods.azure_state import endpoint_path
 from worlds.one_node import NEVER, NODE, OneNode, netns
 
@@ -524,10 +526,52 @@ def test_k02_c14_the_device_goes_though_the_datastore_cannot_be_asked(node, erro
     node.fail("fetch", WorkloadEndpoints, error)
     with pytest.raises(Unavailable):
         node.delete()
-    assert (node.pod_links(), node.host_links()) == ([], [])
+    assert (node.pod_links(), node.host_links(), node.dataplane.unfinished) == ([], [], [])
     node.heal()
     node.delete()
     assert node.leftovers() == {}
+
+
+def test_records_go_while_the_system_has_still_to_do_with_the_device_and_the_call_ends_after_both(node):
+    node.add()
+    seen = []
+    node.datastore.before = lambda verb, _key: seen.append((verb, node.pod_links(), node.dataplane.unfinished[:]))
+    node.delete()
+    assert {verb for verb, _, _ in seen} >= {"fetch", "update", "delete"}
+    assert [links for _, links, _ in seen] == [[]] * len(seen)
+    assert [unfinished for _, _, unfinished in seen] == [[(netns("c1"), "eth0")]] * len(seen)
+    assert node.leftovers() == {}
+
+
+def test_a_del_that_is_interrupted_waits_for_what_the_system_does_with_its_device(node):
+    class Signal(BaseException):
+        """As `entrypoints.termination.Interrupted`."""
+
+    node.add()
+    node.fail("delete", WorkloadEndpointKey, Signal())
+    with pytest.raises(Signal):
+        node.delete()
+    assert (node.pod_links(), node.dataplane.unfinished) == ([], [])
+
+
+def test_that_wait_has_time_though_the_datastore_has_used_up_the_whole_call(node):
+    left = []
+
+    class Slow(type(node.dataplane)):
+        def begin_disconnect(self, netns, ifname, deadline):
+            self.disconnect(netns, ifname, deadline)
+            return lambda until: left.append(until.left(self._clock.monotonic()))
+
+    node.dataplane = Slow(node.clock, node.log)
+    for container in ("c1", "c2"):
+        node.dataplane.network.add_namespace(netns(container))
+    node.add()
+    node.fail("fetch", WorkloadEndpoints)
+    call = node.call("DEL")
+    node.clock.advance(100)
+    with pytest.raises(Unavailable):
+        delete_workload(call, node.runtime())
+    assert left == [DEVICE_SHARE]
 
 
 def test_without_cni_netns_no_device_is_touched(node):
