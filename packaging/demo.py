@@ -25,7 +25,7 @@ import demo_host
 ROOT = Path(__file__).resolve().parent.parent
 POOLS = ("10.244.0.0/16", "fd00:10:244::/48")
 NODE = f"demo-node-{os.getpid()}"
-ONE_PING = ("-n", "-c", "1", "-W", "5")
+ONE_PING = ("-n", "-c", "1", "-W", "10")
 COLOURED = sys.stdout.isatty()
 
 

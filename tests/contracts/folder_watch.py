@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ports.folder_watch import FolderWatch
 
-LONG = 10.0  # seconds: much longer than any change takes to be told
+LONG = 60.0  # seconds: much longer than any change takes to be told
 
 
 class FolderWatchContract:

@@ -23,7 +23,7 @@ from services.custom_resources import GROUPS
 from services.kube_client import KubeClient, Object, Refused
 from services.rights import await_rights
 
-_LONGEST_WAIT = 30.0
+_LONGEST_WAIT = 120.0
 _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _LISTS = {"ClusterRole": f"{_RBAC}/clusterroles", "ClusterRoleBinding": f"{_RBAC}/clusterrolebindings"}
 _CONTENT = ["pods", "serviceaccounts", "configmaps"]  # of a namespace; nothing else is put into one by tests

@@ -17,7 +17,7 @@ from services.kube_client import KubeClient, Object
 
 GROUPS = {"v1": "crd.projectcalico.org/v1", "v3": "projectcalico.org/v3", "kubevirt": "kubevirt.io/v1"}
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_LONGEST_CHANGE = 60.0
+_LONGEST_CHANGE = 180.0
 _HOLDS_BACK = 2.0  # seconds for which a server delays each creation of a resource whose definition is new
 
 _TEXT: Object = {"type": "string"}

@@ -22,7 +22,7 @@ from urllib.parse import urlencode, urlsplit
 Object = dict[str, Any]
 
 _LONGEST_ANSWER = 60.0
-_LONGEST_BEGINNING, _PAUSE = 30.0, 0.1
+_LONGEST_BEGINNING, _PAUSE = 120.0, 0.1
 _NOT_YET = 429  # "storage is (re)initializing": of too many requests nobody complains here
 _AT_ONCE = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}  # there is no kubelet to wait for
 

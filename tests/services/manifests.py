@@ -30,7 +30,7 @@ _ROOTS = {
     "ServiceAccount": "/api/v1/{namespace}serviceaccounts",
 }
 _APPLY = "application/apply-patch+yaml"  # JSON is YAML, too
-_LONGEST_WAIT = 30.0
+_LONGEST_WAIT = 120.0
 
 
 def read(path: Path) -> list[Object]:

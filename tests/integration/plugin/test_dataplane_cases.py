@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from select import select
 from subprocess import DEVNULL
 
@@ -11,6 +10,7 @@ import pytest
 
 from integration.plugin.host import Container, Host
 from integration.plugin.store import cluster_records
+from patience import at_best
 
 BOTH = {"type": "calico-ipam", "assign_ipv4": "true", "assign_ipv6": "true"}
 V6_ONLY = {"type": "calico-ipam", "assign_ipv4": "false", "assign_ipv6": "true"}
@@ -107,11 +107,11 @@ def test_d03_the_first_ping_works(dual: Host) -> None:
     expected = {f"ipv4/conf/{name}/proxy_arp": "1", f"ipv4/neigh/{name}/proxy_delay": "0"}
     assert dual.net.sysctls(*expected) == expected
     for target in ("192.0.2.1", "2001:db8::1"):
-        assert first.inside.run("ping", "-c", "1", "-W", "1", target).returncode == 0
+        first.inside.ping_once(target)
 
     result = dual.add(second, ipam=BOTH).result()
     target = result["ips"][0]["address"].partition("/")[0]
-    assert first.inside.run("ping", "-c", "1", "-W", "1", target).returncode == 0
+    first.inside.ping_once(target)
 
 
 # --- D04: IPv6 absent, switched off, or odd -------------------------------------------------------------------------
@@ -130,11 +130,15 @@ def test_d04_a_kernel_without_ipv6_does_not_hinder_ipv4(host: Host) -> None:
 @pytest.mark.parametrize("ipam", [BOTH, V6_ONLY])
 def test_d04_a_container_with_ipv6_switched_off_gets_it_switched_on(dual: Host, ipam: dict[str, str]) -> None:
     container = dual.container()
-    for name in ("all", "default", "lo"):
-        container.inside.set_sysctl(f"ipv6/conf/{name}/disable_ipv6", "1")
-    began = time.monotonic()
-    dual.add(container, ipam=ipam).result()
-    assert time.monotonic() - began < 8
+
+    def add() -> None:
+        nonlocal container
+        container = dual.container()
+        for name in ("all", "default", "lo"):
+            container.inside.set_sysctl(f"ipv6/conf/{name}/disable_ipv6", "1")
+        dual.add(container, ipam=ipam).result()
+
+    at_best(8, add)
     check_ipv6(dual, container)
 
 
@@ -144,9 +148,13 @@ def test_d04_odd_ipv6_defaults_of_the_host_do_not_matter_and_stay(dual: Host) ->
     for key, value in odd.items():
         dual.net.set_sysctl(key, value)
     container = dual.container()
-    began = time.monotonic()
-    dual.add(container, ipam=BOTH).result()
-    assert time.monotonic() - began < 8
+
+    def add() -> None:
+        nonlocal container
+        container = dual.container()
+        dual.add(container, ipam=BOTH).result()
+
+    at_best(8, add)
     check_ipv6(dual, container)
     assert dual.net.sysctls(*odd) == odd
 
@@ -163,7 +171,7 @@ def check_ipv6(host: Host, container: Container) -> None:
     (route,) = [route for route in inside.routes(6) if route["dst"] == "default"]
     assert (route["gateway"], route["dev"]) == (BY_US, "eth0")
     assert host.net.addresses(container.host_name, "link") == [f"{BY_US}/64"]
-    inside.run("ping", "-c", "1", "-W", "1", "2001:db8::1")
+    inside.ping_once("2001:db8::1")
 
 
 # --- D05: names that are taken --------------------------------------------------------------------------------------

@@ -195,10 +195,10 @@ def test_d03_the_first_ping_works(pool: PodHost) -> None:
     pool.net.ip("address", "add", "192.0.2.1/24", "dev", "tmp0")
     pool.net.ip("route", "add", "default", "via", "192.0.2.2", "dev", "tmp0")
     pool.add(first).result()
-    assert first.inside.run("ping", "-c", "1", "-W", "1", "192.0.2.1").returncode == 0
+    first.inside.ping_once("192.0.2.1")
     target = address_of(pool.add(second).result())
     pool.net.set_sysctl("ipv4/ip_forward", "1")
-    assert first.inside.run("ping", "-c", "1", "-W", "1", target).returncode == 0
+    first.inside.ping_once(target)
 
 
 @pytest.mark.stores("v1")

@@ -102,6 +102,7 @@ class TestInotify(FolderWatchContract):
             while not over.wait(0.01):
                 change()
 
+        change()
         thread = threading.Thread(target=go_on)
         thread.start()
         assert watch.wait(0.3) == (folder,)

@@ -99,7 +99,7 @@ class TestLinuxHostFiles(HostFilesContract):
         holding, done = context.Event(), context.Event()
         other = context.Process(target=_hold, args=(place, holding, done))
         other.start()
-        assert holding.wait(20)
+        assert holding.wait(60)
         done.set()
         with files.held(place):
             assert Path(place, "theirs").read_text() == "done"
@@ -127,7 +127,7 @@ class TestLinuxHostFiles(HostFilesContract):
         other = context.Process(target=_work_in_a_stage, args=(place, opened))
         other.start()
         try:
-            assert opened.wait(20)
+            assert opened.wait(60)
             (theirs,) = os.listdir(place)
             files.close_stage(files.open_stage(place))
             assert os.listdir(place) == [theirs]
@@ -141,7 +141,7 @@ class TestLinuxHostFiles(HostFilesContract):
 def _hold(place: str, holding: Event, done: Event) -> None:
     with LinuxHostFiles().held(place):
         holding.set()
-        done.wait(20)
+        done.wait(60)
         time.sleep(0.2)  # whoever does not wait is early
         Path(place, "theirs").write_text("done")
 

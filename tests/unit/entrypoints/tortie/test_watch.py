@@ -153,7 +153,7 @@ def test_no_more_is_shown_than_the_terminal_has():
 def seen(terminal, quiet, seconds=0.0, **environment):
     with Progress({"TERM": "xterm", "COLUMNS": "30", **environment}, terminal, quiet) as progress:
         progress.doing("looking at\x1b[2J all that there is in the cluster")
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while seconds and not terminal.getvalue() and time.monotonic() < until:
             time.sleep(0.01)
     return terminal.getvalue()
@@ -161,7 +161,7 @@ def seen(terminal, quiet, seconds=0.0, **environment):
 
 def test_what_lasts_is_told_on_a_terminal_and_wiped_away():
     text = seen(Terminal(), 0.0, 1.0)
-    assert re.match(r"\r\x1b\[K. 0 s  looking at\\x1b\[2J all", text)
+    assert re.match(r"\r\x1b\[K. \d+ s  looking at\\x1b\[2J all", text)
     assert text.endswith("\r\x1b[K")
     assert max(len(part) for part in text.split("\r\x1b[K")) == 29
 
