@@ -11,7 +11,6 @@ from domain.ipam.errors import IpamError
 from domain.ipam.pool_reasons import outside, passed_over, reserved_in, unknown_pool, why_not
 from domain.ipam.pools import IPReservation, Pool, PoolRequest, choose_pools
 from domain.resource import Metadata
-from strategies import pools as any_pools
 
 REQUEST = PoolRequest(4, "node1", {"zone": "a"}, {"team": "red"})
 
@@ -93,7 +92,20 @@ def test_reservations_are_named_with_what_they_keep_of_a_pool():
     assert reserved_in([pool()], [kept, IPReservation(Metadata("none"))]) == "IPReservation routers keeps 10.66.0.0/28"
 
 
-@given(st.lists(any_pools(), max_size=4), st.sampled_from([4, 6]), st.sampled_from([{}, {"zone": "a"}]))
+DECIDING = st.builds(
+    pool,
+    cidr=st.sampled_from(["10.66.0.0/24", "10.67.0.0/16", "fd00::/112", "fd01::/100"]),
+    disabled=st.booleans(),
+    node_selector=st.sampled_from(["", "all()", "has(zone)", "zone == 'a' && !has(x)"]),
+    namespace_selector=st.sampled_from(["", "all()", "has(team)"]),
+    allowed_uses=st.sampled_from([(), ("Workload",), ("Workload", "Tunnel"), ("LoadBalancer",)]),
+    assignment_mode=st.sampled_from(["", "Automatic", "Manual"]),
+    conditions=st.sampled_from([(), (("Allocatable", "True"),), (("Allocatable", "False"),)]),
+    deleting=st.booleans(),
+)
+
+
+@given(st.lists(DECIDING, max_size=4), st.sampled_from([4, 6]), st.sampled_from([{}, {"zone": "a"}]))
 def test_a_pool_has_a_reason_exactly_if_it_is_passed_over(pools, version, labels):
     request = PoolRequest(version, "node1", labels, None)
     try:
