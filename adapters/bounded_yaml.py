@@ -1,6 +1,6 @@
 """YAML on the usual library, for files that somebody else has written: aliases must not blow a short text up.
 
-Invariant: what is loaded has no more than `MOST_COPIES` values that the text does not spell out, and no cycle.
+Invariant: what is loaded is a tree, with at most `MOST_COPIES` values beyond those that the text spells out.
 """
 
 from __future__ import annotations

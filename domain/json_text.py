@@ -157,7 +157,7 @@ def _refuse_value(value: object) -> Json:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-# No check for cycles (a value has none), no indentation, no blanks, members in the order given, no NaN.
+# Compact, members in the order given, NaN refused; a value has no cycles to be checked for.
 _encode = make_encoder(None, _refuse_value, encode_basestring, None, ":", ",", False, False, False)
 
 

@@ -22,7 +22,7 @@ class Attachments(ABC):
 
     @abstractmethod
     def load(self, network: str, owner: AttachmentId) -> BridgeAttachment | None:
-        """None without one, or if it makes no sense."""
+        """None if there is no record, or one that cannot be read."""
 
     @abstractmethod
     def forget(self, network: str, owner: AttachmentId) -> None:

@@ -58,8 +58,8 @@ class Sides(ABC):
 
     @abstractmethod
     def remove(self, device: Device) -> None:
-        """Delete the device, and a pair's other end with it. One that is not there is fine, and so is one that cannot
-        be anybody's since the kernel never lets it go: `lo`, say.
+        """Delete the device, and a pair's other end with it. A missing one is fine, and so is one that the
+        kernel never lets go, such as `lo`, since no plugin made it.
         """
 
     @abstractmethod

@@ -92,5 +92,5 @@ class Dataplane(ABC):
     def look(self, netns: str, name: str, deadline: Deadline) -> Seen | None:
         """What a link looks like now, in that namespace or (netns "") on the host.
 
-        None if nothing can be seen through this dataplane, which says nothing about the link.
+        None where this dataplane cannot look, whether or not there is such a link.
         """

@@ -3,7 +3,7 @@
 The original has no handler and always succeeds; here every fault is named, in one message. Without `prevResult` there
 is nothing to compare with, and the answer is the original's.
 
-Invariant: CHECK changes nothing, and a datastore that cannot be reached is not reported as a fault of the container.
+Invariant: CHECK changes nothing, and an unreachable datastore is reported as such, not as a fault of the container.
 """
 
 from __future__ import annotations

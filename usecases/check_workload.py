@@ -3,7 +3,7 @@
 Compared are the container's link, addresses and routes, the host's link and routes, and the endpoint record, as far
 as the dataplane lets us see them. Every fault is named in one message, so that an operator sees all of them at once.
 
-Invariant: CHECK changes nothing, and a datastore that cannot be reached is not reported as a fault of the container.
+Invariant: CHECK changes nothing, and an unreachable datastore is reported as such, not as a fault of the container.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def upgrade_until_done(runtime: UpgradeRuntime, wish: Wish, undo: Undo) -> Outco
 
 
 def upgrade_ipam(runtime: UpgradeRuntime, wish: Wish, undo: Undo) -> Outcome:
-    """Once. Errors are raised with the datastore not ready, unless it never came to that."""
+    """One attempt. An error after the switch has been turned off leaves the datastore not ready."""
     return _upgrade(runtime, wish, Switch(runtime, undo))
 
 
@@ -65,7 +65,7 @@ def foresee_upgrade(runtime: UpgradeRuntime, wish: Wish) -> Outcome:
 
 
 def _upgrade(runtime: UpgradeRuntime, wish: Wish, switch: Switch) -> Outcome:
-    """If there is nothing but what cannot be moved, the cluster is not stopped for it once more."""
+    """The cluster is stopped only if something can be moved."""
     files, reservations = runtime.reservations, Reservations(runtime, wish.node)
     if not files.exist():
         switch.on_if_ours()

@@ -8,7 +8,7 @@ in vain.
 One route is a look-up in the kernel's table, which costs the same with any number of routes: 20 µs, where to list
 200 routes takes 1 ms. The IPAM plugin asks the kernel nothing else, so it does without the seam that the dataplane has.
 
-Invariant: never fails; what the kernel does not tell is unknown, and that counts as no address and as no route.
+Invariant: never fails; where the kernel gives no answer, there is no address and no route.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kernel settings below /proc/sys, written as they are for the calling thread's network namespace.
 
-Invariant: a setting that does not exist is never created, and no symbolic link is followed at its end.
+Invariant: only files that exist are written, and a symbolic link in a setting's place is refused.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Keys and records ↔ the texts by which etcd and the embedded datastore know them, and what a list covers.
 
-Invariant: `parse_key(key_text(key)) == key`; a text that belongs to no kind we know is None, never an error. The
+Invariant: `parse_key(key_text(key)) == key`; a text of an unknown kind is None. The
 prefix of a list ends where a name ends, so a list of `/a` never sees `/ab` (endpoint name prefixes are the exception).
 `decode(key, encode(key, record)) == record`, and for text that the original wrote and whose members we all know,
 `encode(key, decode(key, text)) == text`.

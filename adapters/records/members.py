@@ -5,8 +5,8 @@ is absent or null has its default, and one of the wrong type makes the record co
 unless no call needs it: then it is kept like one that we do not know (`spare`). Whoever lists leaves a corrupt record
 out; whoever asks for it by name is told which and why (`BadRecord`).
 
-Invariant: every member of the object is either taken once or part of `rest`. Nothing is ever written over a record that
-could not be read, since no revision of it gets out.
+Invariant: every member of the object is either taken once or part of `rest`. A record that could not be read stays as
+it is: its revision does not get out, and a write has to name that.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 What to do is planned in domain/windows/plan, how is in `steps`; here is only which container, one call at a time, and
 in what words the refusals leave.
 
-Invariant: no namespace is made, and nothing is done without the mutex that the original's calls hold; a failed
+Invariant: everything is done under the mutex that the original's calls hold; namespaces are only used; a failed
 `connect` leaves no endpoint of the container behind; `disconnect` touches the container's endpoint alone.
 """
 

@@ -2,10 +2,10 @@
 
 The newer generation wraps a policy's members in `Settings`, and calls some policies and members otherwise.
 
-A service may answer anything, and policies of others are among what it shows: what is not as it should be counts as
-absent, but for an id, without which nothing can be done.
+A service may answer anything, and policies of others are among what it shows: a member of the wrong form counts as
+absent. An id of the wrong form is an error, since each request needs it.
 
-Invariant: pure; a document that is made here has no member that says nothing.
+Invariant: pure; a document that is made here leaves out its empty members.
 """
 
 from __future__ import annotations

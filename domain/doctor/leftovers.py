@@ -41,7 +41,7 @@ def strays(
 ) -> Strays:
     """What one look finds. `prefixes` are those of containers' devices.
 
-    A pod that has no address yet, or no longer, has an endpoint too, and need not have a device.
+    A pod before its first address, or after its last, has an endpoint all the same, and may lack a device.
     """
     own = [endpoint for endpoint in endpoints if endpoint.node == node]
     devices = {link.name for link in links}

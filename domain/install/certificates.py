@@ -1,6 +1,6 @@
 """Whether a file holds certificates as a client would load them.
 
-Invariant: pure; a text without any certificate is not accepted, and neither is one with a damaged one.
+Invariant: pure; a text is accepted if it has at least one certificate and each of them is whole.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 As with a virtual machine a handle of its own holds it, made of network, namespace and name, so every tool of Calico's
 reads it as an allocation like others. While a pod has it, the attributes name the pod as they name any, and beside it
-the sandbox and the pod's UID, by which two pods of one name are told apart. While nobody has it they name neither pod
-nor node, so that nobody takes it for leaked, and say until when it is kept. How long that is stands with the address:
-who gives it up need not know the configuration that it was given under.
+the sandbox and the pod's UID, by which two pods of one name are told apart. Between two pods they say until when it is
+kept, and leave out pod and node, so that it is not taken for leaked. How long it is kept stands with the address: who
+gives it up does not need the configuration that it was given under.
 
 Invariant: pure; whether an address is kept is told by its own attributes, never by what its handle looks like.
 """

@@ -75,7 +75,7 @@ def is_borrowed(block: Block, holder: Attribute) -> bool:
 
 
 def outermost(cidrs: Iterable[Cidr]) -> tuple[Cidr, ...]:
-    """The CIDRs that lie in no other, in order of IP version and address, without repeats and without host bits."""
+    """The CIDRs that lie in no other, each once and as its network, in order of IP version and address."""
     kept: list[Cidr] = []
     for cidr in sorted({cidr.network for cidr in cidrs}, key=lambda cidr: (cidr.version, cidr.number, cidr.length)):
         if not kept or cidr not in kept[-1]:

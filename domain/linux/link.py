@@ -88,7 +88,7 @@ def parse_mac(text: str) -> str:
 
 
 def is_device_mac(mac: str) -> bool:
-    """Whether an Ethernet device can have a MAC that was read: not one of a group, nor none at all."""
+    """Whether an Ethernet device can have a MAC that was read: neither a group's nor all zeros."""
     octets = bytes.fromhex(mac.replace(":", ""))
     return len(octets) == 6 and any(octets) and not octets[0] & 1
 

@@ -1,6 +1,6 @@
 """Lines of the plugins' log as values, whichever form they are in: text, as the original writes it too, or JSON.
 
-Invariant: pure; a line that is neither is no line of a call, and nothing is concluded from it.
+Invariant: pure; a line in any other form belongs to no call, and is left out.
 """
 
 from __future__ import annotations

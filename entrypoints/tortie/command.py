@@ -2,7 +2,7 @@
 
 Each such file ends with its `COMMAND`; `command_line` lists them in the order in which the help shows them.
 
-Invariant: `run` prints nothing, so a command that fails has said nothing that was not so.
+Invariant: `run` prints nothing: what it gives is printed when it has succeeded.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     tortie doctor                      on the host itself
     tortie doctor --root /host         in a container, with the host's root mounted there and the host's network
 
-Invariant: nothing is changed; what could not be looked at is told, and no reason to look at nothing else.
+Invariant: nothing is changed; what could not be looked at is told, and the rest is looked at all the same.
 """
 
 from __future__ import annotations

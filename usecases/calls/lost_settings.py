@@ -65,7 +65,7 @@ def ipam_of_add(call: Call, runtime: Runtime) -> FoundSettings | None:
 
 def plugin_document(text: str, network: str, plugin: str) -> dict[str, Json] | None:
     """The network's configuration of that plugin, as a runtime would give it, from a file that has it by itself (conf)
-    or in a list (conflist); None if the text has none, or is none.
+    or in a list (conflist); None if it is not there, or the text is no configuration.
     """
     try:
         document = parse(text)

@@ -1,6 +1,6 @@
 """The pod that an installer runs as: its service account's files, and what the cluster's variables say of the server.
 
-Invariant: without a token file there is no pod, and no kubeconfig is written.
+Invariant: a kubeconfig is written only in a pod, which is told by its token file.
 """
 
 from __future__ import annotations

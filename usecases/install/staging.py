@@ -68,7 +68,7 @@ class StagedFolder:
         self._leaving.append(name)
 
     def others_rewrite(self, name: str) -> None:
-        """The file, or folder, is no business of whoever takes this back, unless it was not there before."""
+        """Whoever takes this back leaves the file, or folder, alone if it was there before."""
         self._shared.append(name)
         if self._files.look(f"{self.folder}/{name}") is None:
             self._made.append(name)

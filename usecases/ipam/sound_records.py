@@ -37,7 +37,7 @@ def _one(datastore: Datastore, log: Log, need: Need[Any], deadline: Deadline) ->
 
 
 def tell_damaged(log: Log, error: Damaged) -> None:
-    """An error in the log if somebody can mend it. What no key can have is not there, so that nobody needs to know."""
+    """An error in the log if somebody can mend it. A name that no key can have is looked up in vain: a debug line."""
     if error.details:
         log.error("Going on without a damaged record", error=error, mend=error.details)
     else:

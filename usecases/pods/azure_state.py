@@ -47,7 +47,7 @@ def after_add(node: ThisNode, network: str, request: Request, result: Result) ->
 
 
 def before_delete(node: ThisNode, network: str, request: Request, netconf_text: str) -> str | None:
-    """The text to give the plugin on DEL; None if no ADD has succeeded, for then the plugin has nothing to do."""
+    """The text to give the plugin on DEL; None if no ADD has succeeded: then the plugin is left out."""
     path = endpoint_path(network, request.container_id, request.ifname)
     text = _read(node, path)
     if text is None:

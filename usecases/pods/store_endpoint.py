@@ -39,7 +39,7 @@ def store_pod_endpoint(
     def restore(deadline: Deadline) -> None:
         """Only over this call's own record, which may be there although its write failed: the answer can get lost.
 
-        An earlier record without addresses says no more than none.
+        An earlier record without addresses counts as a missing one.
         """
         stored = datastore.get(key, deadline)
         earlier = existing.record if existing else None

@@ -170,7 +170,7 @@ class Reservations:
 def _by_block(moves: Iterable[Move], terms: Terms) -> tuple[list[tuple[Cidr, list[Move]]], list[str], list[Left]]:
     """Some moves of each block together; names that are forgotten; and what is in no pool.
 
-    A pod's second address that is in no pool was never Calico's business, and the original does not look at it.
+    As in the original a pod's second address outside of all pools is left out: Calico never had it.
     """
     blocks: dict[Cidr, list[Move]] = {}
     forgotten: list[str] = []

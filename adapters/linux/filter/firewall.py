@@ -1,6 +1,6 @@
 """The `Firewall` port over the system's iptables and nft commands.
 
-Invariant: a command that this system does not have can have made no rules, so removing succeeds without it.
+Invariant: removing succeeds where this system lacks the command, since then there are no rules of its making.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class Iptables:
         self._tools.run(f"{_TOOLS[version]}-restore", ("--noflush", "-w", _WAIT), deadline, text)
 
     def _listed(self, version: int, name: str, deadline: Deadline) -> list[str] | None:
-        """The chain's rules, or None if it cannot be listed, which is how iptables says that it is not there."""
+        """The chain's rules, or None for a missing chain, which iptables tells by failing to list it."""
         try:
             return self._run(version, ("-S", name), deadline).splitlines()
         except ToolFailed:

@@ -148,7 +148,7 @@ class Netlink(ABC):
 def delete_named(netlink: Netlink, name: str) -> None:
     """Delete the device of that name, if there is one that can go.
 
-    The loopback device and physical ones are deleted for nobody, so no plugin made them and there is nothing to undo.
+    The kernel keeps the loopback device and physical ones. No plugin made those, so they are left as they are.
     """
     found = netlink.link(name)
     if found is not None:

@@ -1,6 +1,6 @@
 """Room in pools and blocks, as numbers and words for every form of `tortie ipam show`.
 
-Invariant: what is neither nothing nor all is never shown as 0 or 100%.
+Invariant: 0% means none and 100% all; a share between the two is shown as <1% to >99%.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def large(number: int) -> str:
 
 
 def share(part: int, total: int) -> str:
-    """`5 (8%)`; what is neither nothing nor all is never shown as 0 or 100%."""
+    """`5 (8%)`; 0% means none and 100% all."""
     percent = round(100 * part / total)
     shown = "<1" if part and not percent else ">99" if percent == 100 and part < total else str(percent)
     return f"{large(part)} ({shown}%)"
