@@ -2,6 +2,8 @@
 
 A mounted secret is replaced by several changes of its folder one right after the other, so what is told is that a
 folder has changed and is quiet again.
+
+Invariant: no change is lost; several may be told as one.
 """
 
 from __future__ import annotations

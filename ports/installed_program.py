@@ -1,4 +1,7 @@
-"""An executable that has just been put on the host, tried before a container runtime depends on it."""
+"""An executable that has just been put on the host, tried before a container runtime depends on it.
+
+Invariant: a trial ends by its deadline, with the program's answer or with a reason.
+"""
 
 from __future__ import annotations
 

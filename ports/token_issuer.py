@@ -2,6 +2,8 @@
 
 Plugins live for milliseconds on a token in a file. Whoever writes that file asks here for a new one from time to time,
 and for the server that goes with it.
+
+Invariant: nothing is remembered; each answer goes by what this process is told at that moment.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""STATUS of the bridge plugin: could an ADD succeed now? Nothing is changed."""
+"""STATUS of the bridge plugin: could an ADD succeed now?
+
+Invariant: nothing is changed.
+"""
 
 from __future__ import annotations
 
