@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import fcntl
 import json
+import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -286,5 +287,35 @@ def test_a_write_that_is_carried_out_when_its_call_is_over_goes_with_the_next_de
     while not v1.annotations(sandbox).get(POD_IPS):
         assert time.monotonic() < ends
         time.sleep(0.05)
+    v1.delete(sandbox).silent()
+    v1.gone(sandbox)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_del_that_is_ended_while_the_kernel_deletes_its_device_is_finished_by_the_next(
+    v1: KubeRig, number: signal.Signals
+) -> None:
+    """Before its first request neither namespace shows the device any more; nothing of the call is left afterwards."""
+    sandbox = v1.pod()
+    v1.networked(sandbox, v1.add(sandbox))
+    gate = Gate()
+    v1.proxy.arm(numbered(1), before(gate.pass_through), times=1)
+    process = v1.start(v1.environment("DEL", sandbox))
+    assert process.stdin
+    process.stdin.write(json.dumps(v1.netconf()).encode())
+    process.stdin.close()
+    process.stdin = None
+    gate.wait(1)
+    v1.offline(sandbox)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    said = Answer(process.returncode, out.decode(), err.decode())
+    if number == signal.SIGKILL:
+        assert said.exit == -number
+    else:
+        said.error(TRY_AGAIN_LATER, "SIGTERM")
+    gate.opened.set()
+    v1.proxy.forget()
+    assert v1.holds(sandbox, "k8s-pod-network") != []
     v1.delete(sandbox).silent()
     v1.gone(sandbox)
