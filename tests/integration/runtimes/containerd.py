@@ -83,7 +83,7 @@ class Pod:
         return self._runtime.execute(self._container, *words)
 
     def pings(self, address: str) -> bool:
-        code, _ = self.execute("ping", "-c", "1", "-W", "3", address)
+        code, _ = self.execute("ping", "-c", "1", "-W", "10", address)
         return code == 0
 
     def stop(self) -> None:
@@ -151,8 +151,13 @@ class Containerd:
         found = next(one for one in conditions if one["type"] == "NetworkReady")
         return found["status"], found["message"]
 
-    def await_network(self) -> None:
-        await_that(lambda: self.network_state()[0], "NetworkReady")
+    def await_network(self, word: str = "") -> None:
+        """With a word of a configuration: until that is what it goes by. It reads a new one in its own time."""
+
+        def ready() -> bool:
+            return self.network_state()[0] and word in self.cri.call("Status", verbose=True)["info"]["cniconfig"]
+
+        await_that(ready, f"NetworkReady, with {word or 'any configuration'}")
 
     def config(self, name: str, uid: str, **more: Any) -> dict[str, Any]:
         metadata = {"name": name, "uid": uid, "namespace": "default"}

@@ -21,8 +21,8 @@ _STRING_MAP = "map"
 _MESSAGES: dict[str, dict[str, tuple[int, Any]]] = {
     "VersionRequest": {"version": (1, "string")},
     "VersionResponse": {"runtime_name": (2, "string"), "runtime_version": (3, "string")},
-    "StatusRequest": {},
-    "StatusResponse": {"status": (1, "RuntimeStatus")},
+    "StatusRequest": {"verbose": (1, "bool")},
+    "StatusResponse": {"status": (1, "RuntimeStatus"), "info": (2, "map")},
     "RuntimeStatus": {"conditions": (1, ["RuntimeCondition"])},
     "RuntimeCondition": {
         "type": (1, "string"),

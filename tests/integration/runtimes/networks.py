@@ -88,7 +88,11 @@ class Network:
         return {"cniVersion": version, "name": self.name, "plugins": plugins}
 
     def configure(self, conflist: dict[str, Any] | None = None, **options: Any) -> None:
-        self.node.write(f"{CONF}/10-pods.conflist", json.dumps(conflist or self.conflist(**options)))
+        """Whole at once, and with a word by which it is known who has read it."""
+        self.word = f"configuration{next(_numbers)}x"
+        text = json.dumps({**(conflist or self.conflist(**options)), "word": self.word})
+        self.node.write(f"{CONF}/10-pods.new", text)
+        self.node.run("mv", f"{CONF}/10-pods.new", f"{CONF}/10-pods.conflist")
 
     def unconfigure(self) -> None:
         self.node.run("rm", "-f", f"{CONF}/10-pods.conflist")

@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from functools import cached_property
@@ -48,6 +49,18 @@ def await_that(true: Callable[[], Any], what: str, seconds: float = LONGEST) -> 
             raise TimeoutError(f"not within {seconds:.0f} s: {what}")
         time.sleep(0.05)
     return found
+
+
+def answer_of(url: str) -> str:
+    """The page there, once somebody listens: a container that has started may not have come so far."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def read() -> str:
+        with suppress(OSError), opener.open(url, timeout=10) as reply:
+            return str(reply.read().decode().strip())
+        return ""
+
+    return str(await_that(read, f"{url} answers"))
 
 
 def ip(*words: str) -> None:

@@ -5,7 +5,6 @@ After each of these nothing is left: no link, route, rule, address, record or fi
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -16,7 +15,7 @@ import pytest
 from integration.runtimes.conftest import CONTAINERD, QUICK, Place, need
 from integration.runtimes.containerd import Containerd, Pod
 from integration.runtimes.cri import CriRefused
-from integration.runtimes.nodes import await_that
+from integration.runtimes.nodes import answer_of, await_that
 
 MANY, WORKERS = 32 if QUICK else 100, 16
 PORT = 8080
@@ -34,8 +33,7 @@ def runtime(place: Place) -> Iterator[Containerd]:
 
 @pytest.fixture(autouse=True)
 def _nothing_is_left(place: Place, runtime: Containerd) -> Iterator[None]:
-    place.network.configure()
-    runtime.await_network()
+    configure(place)
     place.network.forget_calls()
     yield
     runtime.clear()
@@ -43,6 +41,11 @@ def _nothing_is_left(place: Place, runtime: Containerd) -> Iterator[None]:
         place.network.drop_pod(name)
     place.network.await_nothing()
     assert runtime.sandboxes() == []
+
+
+def configure(place: Place, **options: Any) -> None:
+    place.network.configure(**options)
+    place.runtime.await_network(place.network.word)
 
 
 def run(place: Place, name: str, **more: Any) -> Pod:
@@ -58,14 +61,12 @@ def sent(place: Place) -> list[tuple[str, bool]]:
 
 def ask(host: str) -> str:
     """What the pod behind that host's port says, asked from another machine."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(f"http://{host}:{PORT}/", timeout=10) as reply:
-        return str(reply.read().decode().strip())
+    return answer_of(f"http://{host}:{PORT}/")
 
 
 def test_pods_reach_each_other_their_host_and_the_world_their_ports(place):
     """D07."""
-    place.network.configure(chain=True)
+    configure(place, chain=True)
     rate = {"kubernetes.io/ingress-bandwidth": "10M", "kubernetes.io/egress-bandwidth": "10M"}
     ports = [{"container_port": 80, "host_port": PORT}]
     a = run(place, "a", port_mappings=ports, annotations=rate).start()
@@ -74,7 +75,7 @@ def test_pods_reach_each_other_their_host_and_the_world_their_ports(place):
     assert all(a.pings(address) for address in b.addresses)
     assert all(b.pings(address) for address in [*a.addresses, place.node.address4, place.node.address6])
     for address in a.addresses:
-        place.node.run("ping", "-c1", "-W3", address)
+        place.node.run("ping", "-c1", "-W10", address)
     assert [ask(place.node.address4), ask(f"[{place.node.address6}]")] == ["a", "a"]
     assert a.execute("cat", "/proc/sys/net/core/somaxconn") == (0, "500\n")
     assert "tbf" in place.node.run("tc", "qdisc", "show"), "bandwidth is limited"
@@ -96,7 +97,7 @@ def test_a_sandbox_removed_at_once(place):
 
 
 def test_a_later_plugin_of_the_chain_fails(place):
-    place.network.configure(chain=True)
+    configure(place, chain=True)
     fault = place.network.fault("ADD", "no luck today")
     try:
         with pytest.raises(CriRefused, match="no luck today"):
@@ -164,16 +165,14 @@ def test_the_configuration_goes_and_comes_back(place):
     assert place.runtime.network_state()[0] is False
     with pytest.raises(CriRefused):
         a.stop()
-    place.network.configure()
-    place.runtime.await_network()
+    configure(place)
     a.stop()
 
 
 def test_the_configuration_changes_under_a_pod(place):
     """DEL comes with the new one."""
     a = run(place, "a")
-    place.network.configure(chain=True, mtu=1400)
-    await_that(lambda: place.runtime.network_state()[0], "the runtime reads it")
+    configure(place, chain=True, mtu=1400)
     a.stop()
     place.network.await_nothing()
 
