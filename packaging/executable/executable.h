@@ -19,8 +19,9 @@ int is_in_room(const void *block);
 /* That is complete; its size, or 0 if something has found no room in it. Nothing may be allocated any more. */
 size_t memory_is_past(void);
 
-/* The same in a process that begins with it, and is to do something or not `much`. To be called first. */
-void go_on_with_memory(int much);
+/* The same in a process that begins with it, and of which this is known. To be called first. */
+enum use { ANSWERS_ONLY, NETWORKS_PODS, BRIDGES };
+void go_on_with_memory(enum use use);
 
 /* The linker puts the first four in the place of the C library's, which have the other names (-Wl,--wrap). */
 void *__wrap_malloc(size_t size);

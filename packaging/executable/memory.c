@@ -38,7 +38,8 @@
 #define HUGE (2u << 20)
 #define ARENA (1u << 20)
 #define ALWAYS (2 * HUGE) /* of a snapshot, what each process uses */
-#define OFTEN (5 * HUGE)  /* and what most of those use that do something */
+#define OFTEN (4 * HUGE)  /* and what most of those use that do something */
+#define SELDOM (5 * HUGE) /* and the bridge plugin, whose modules come last */
 #define ROOM (5u << 18)
 #define PLENTY (1u << 30) /* of address space: who may use that much has no limit worth minding */
 
@@ -363,10 +364,10 @@ static void make_huge(size_t from, size_t to)
     munmap(all, size + HUGE);
 }
 
-void go_on_with_memory(int much)
+void go_on_with_memory(enum use use)
 {
     if (!is_limited() && map_area(area.start + area.used, area.used, 0) != NULL) {
-        make_huge(0, much ? OFTEN : ALWAYS);
+        make_huge(0, use == ANSWERS_ONLY ? ALWAYS : use == NETWORKS_PODS ? OFTEN : SELDOM);
     }
     pthread_atfork(take, give, give); /* the first that changes the area, which has been read from the file above */
 }

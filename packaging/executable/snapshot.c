@@ -96,6 +96,7 @@ void take_snapshot(char **argv)
     PyObject *collector = PyImport_ImportModule("gc");
     if (collector == NULL || PyObject_CallMethod(collector, "freeze", NULL) == NULL)
         give_up("gc");
+    PyType_ClearCache(); /* it counts references to names: to replace one is to change a page, wherever that name is */
     take_what_is_free();
     char *first = (char *)strtoul(argv[1], NULL, 16), *last = (char *)strtoul(argv[2], NULL, 16);
     PyThreadState_Get()->native_thread_id = 0; /* until it wakes; it would make each snapshot another */
