@@ -25,7 +25,7 @@ MUTANTS: dict[str, Mutant] = {
         0,
     ),
     "a lost reply is taken for a failure": (
-        "usecases/ipam/auto_assign.py",
+        "usecases/ipam/take_addresses.py",
         "        if found is not None and ours:\n",
         "        if found is not None and ours and failure is None:\n",
         556,

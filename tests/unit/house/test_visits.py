@@ -8,7 +8,7 @@ import sys
 from house.reach import PACKAGES, Definition
 from house.visits import ROOT, visits
 
-MOST = 48  # it goes down with files that become one; who needs another one says why in the commit
+MOST = 49  # it goes down with files that become one; who needs another one says why in the commit
 
 
 def test_an_ipam_add_enters_few_files():

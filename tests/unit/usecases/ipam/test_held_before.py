@@ -9,10 +9,11 @@ from domain.ipam.block import Attribute, Handle
 from domain.ipam.errors import StillContended
 from ports.datastore import BlockKey, HandleKey
 from ports.errors import Unavailable
-from usecases.ipam.auto_assign import Want, auto_assign, take_addresses
+from usecases.ipam.auto_assign import auto_assign
 from usecases.ipam.count_handle import increment
 from usecases.ipam.free_addresses import free_handle
 from usecases.ipam.held_before import adopt, adopt_held
+from usecases.ipam.take_addresses import Want, take_addresses
 from usecases.ipam.work import MAX_TRIES
 from worlds.one_node import OneNode
 

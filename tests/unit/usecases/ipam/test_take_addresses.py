@@ -10,7 +10,7 @@ from domain.ipam.errors import IpamError, StillContended
 from domain.moment import SECOND, rfc3339
 from ports.datastore import BlockKey, HandleKey
 from ports.errors import Unavailable
-from usecases.ipam.auto_assign import Want, take_addresses
+from usecases.ipam.take_addresses import Want, take_addresses
 from usecases.ipam.work import MAX_TRIES
 from worlds.one_node import NEVER, NODE, OWNER, OneNode
 
