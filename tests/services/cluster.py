@@ -168,6 +168,9 @@ class Cluster:
                 )
         for path in namespaces:
             self.client.delete(path)
+        if namespaces:  # who asks for a list that may lag would get those of the test before
+            lagging = f"{root}/{plural}"
+            self._await(lambda: not self.client.list(lagging, resourceVersion=0), f"{plural} to be forgotten")
 
     def _end_namespace(self, name: str) -> None:
         """Its content first, then the namespace without waiting for a controller, which there may not be."""

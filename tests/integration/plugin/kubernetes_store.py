@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from integration.plugin.store import IPAM, V3, Records
+from patience import until
 from services.custom_resources import GROUPS, kinds
 from services.kube_client import Object
 from services.kubernetes_server import KubernetesServer
@@ -92,13 +93,19 @@ class KubernetesRecords(Records):
             made = {"apiVersion": GROUPS[self.group], "kind": kind, "metadata": {"name": name}}
             made["spec"] = self._spec(plural, name, value)
         if found is None:
-            self.served.server.client.create(path, made)
+            written = self.served.server.client.create(path, made)
         else:
-            self.served.server.client.put(f"{path}/{name}", found | made | {"metadata": found["metadata"]})
+            written = self.served.server.client.put(f"{path}/{name}", found | made | {"metadata": found["metadata"]})
+        until(lambda: _version(self._remembered(path, name)) >= _version(written), key)
 
     def drop(self, key: str) -> None:
         path, name = self._place(key)
         self.served.server.client.delete(f"{path}/{name}")
+        until(lambda: self._remembered(path, name) is None, f"the end of {key}")
+
+    def _remembered(self, path: str, name: str) -> Object | None:
+        """What who asks for anything that is not too old gets: the product does where it may."""
+        return self.served.server.client.find(f"{path}/{name}?resourceVersion=0")
 
     def texts(self) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -157,6 +164,10 @@ class KubernetesRecords(Records):
             complete = {"strict_affinity": False, "auto_allocate_blocks": True} | value
             return {_SETTINGS.get(member, member): one for member, one in complete.items()}
         return value["spec"] if plural in _RESOURCES else value
+
+
+def _version(one: Object | None) -> int:
+    return int(one["metadata"]["resourceVersion"]) if one else 0
 
 
 def _record(plural: str, one: Object) -> tuple[str, Any]:
