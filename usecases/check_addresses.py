@@ -9,7 +9,7 @@ Invariant: CHECK changes nothing, and an unreachable datastore is reported as su
 from __future__ import annotations
 
 from domain.cni.errors import INTERNAL, CniError
-from domain.ipam.block import KEPT_BY
+from domain.ipam.block import KEPT_BY, MACHINE_MARK
 from domain.workload.identity import identify
 from ports.datastore import BlockKey, HandleKey, IPPools
 from usecases.calls.this_node import node_name
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from domain.workload.identity import Identity
     from ports.runtime import Runtime
     from usecases.calls.call import Call
-
-MACHINE_MARK = ".vmi."  # in the handle of a virtual machine, which any of its pods may have
 
 
 def check_addresses(call: Call, runtime: Runtime) -> None:
