@@ -94,7 +94,11 @@ def writable_folders(places: Places, settings: InstallSettings, host: Installer)
             )
             return []
     told = "; ".join([f"{folder}: {why}" for folder, why in faults.items()])
-    raise CannotInstall(f"found no writeable directory, exiting: {told}")
+    first = places.bin_dirs[0]
+    advice = f"; make {first}, or mount the host's folder of CNI programs there"
+    raise CannotInstall(
+        f"found no writeable directory, exiting: {told}{'' if host.files.look(first, follow=True) else advice}"
+    )
 
 
 def own_program(places: Places, host: Installer) -> str:

@@ -138,6 +138,16 @@ class TestExecutables:
         )
         assert world.on_the_host() == before
 
+    def test_a_folder_that_is_missing_is_the_hosts_to_make(self, world: InstallWorld) -> None:
+        """In a container a new one would lie beside the host's, and be of no use."""
+        world.files.remove_tree(BIN)
+        with pytest.raises(CannotInstall) as refused:
+            world.install()
+        assert str(refused.value).endswith(
+            f"{SECOND}: no such file or directory; make {BIN}, or mount the host's folder of CNI programs there"
+        )
+        assert world.files.look(BIN) is None
+
     def test_inst_006_what_is_there_may_do(self, world: InstallWorld) -> None:
         world.files.read_only.add(BIN)
         for name in ("calico", "calico-ipam"):
