@@ -94,6 +94,11 @@ def test_release_gives_up_what_is_kept_for_a_name(world, run):
     )
 
 
+def test_a_spare_address_is_released_by_itself(world, run):
+    assert run("release", "--ip", world.left[0]) == (0, f"Successfully released IP address {world.left[0]}\n", "")
+    assert world.left[0] not in run("show", "--kept")[1]
+
+
 def test_release_of_what_a_pod_has_wants_force(world, run):
     code, out, err = run("release", "--kept", "shop/web-0")
     assert (code, out) == (1, "")
