@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from adapters.regular_file import read_regular
 from adapters.seen_host_files import GONE, SeenHostFiles, is_stage, stage_in
+from domain.install.places import BESIDE
 from ports.host_files import FILE, LINK, STAGE, STAGE_END, HostFileError
 from ports.node import MissingFile
 
@@ -27,6 +28,8 @@ _LOCK = ".lock"
 _HELD = f"{STAGE}held{STAGE_END}"
 _PIECE = 1 << 20
 _PAUSE = 0.05
+_ID, _MAGIC, _STAMP = 16, b"TORTIE01", 81  # bytes of launcher.c's closing, and of the stamp behind it
+_END = _ID + len(_MAGIC) + _STAMP
 _BINARY = getattr(os, "O_BINARY", 0)
 
 
@@ -90,6 +93,22 @@ class WindowsHostFiles(SeenHostFiles):
                     _remove_tree(stage)
                 except OSError:
                     pass  # a program that still runs: next time
+        self._sweep_unpacked(folder)
+
+    def _sweep_unpacked(self, folder: str) -> None:
+        """What builds that are gone have unpacked. It is renamed first, which fails if a program uses any of it."""
+        home = f"{folder}/{BESIDE}"
+        if not os.path.isdir(home):
+            return
+        here = {_build(f"{folder}/{name}") for name in os.listdir(folder) if name.endswith(".exe")}
+        for name in os.listdir(home):
+            if name.partition(".")[0] not in here:
+                aside = stage_in(folder)
+                try:
+                    self._replace(f"{home}/{name}", aside)
+                    _remove_tree(aside)
+                except OSError:
+                    pass  # as above
 
     def _is_worked_in(self, stage: str) -> bool:
         try:
@@ -221,6 +240,17 @@ class _Held:
 
     def __exit__(self, *_ended: object) -> None:
         os.close(self._descriptor)
+
+
+def _build(path: str) -> str:
+    """What launcher.c calls the folder that the program unpacks into; "" if the program is not ours."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(-_END, os.SEEK_END)
+            end = file.read(_ID + len(_MAGIC))
+    except OSError:
+        return ""
+    return end[:_ID].decode("ascii", "replace") if end.endswith(_MAGIC) else ""
 
 
 def _remove_tree(path: str) -> None:

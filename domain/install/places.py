@@ -21,7 +21,7 @@ REPLACED = ".tortie-replaced"
 RECORD = ".record"
 """The file in it that says so."""
 _NEVER = ("install", "calico", "calico-ipam")
-_BESIDE = ".tortie"  # what a program of ours loads from files, in a folder beside it: each copy makes its own
+BESIDE = ".tortie"  # what a program of ours loads from files, in a folder beside it: each copy makes its own
 
 
 class Places(Value):
@@ -59,5 +59,5 @@ def is_own(name: str) -> bool:
 
 def plugins_to_copy(listed: tuple[str, ...], skipped: tuple[str, ...]) -> tuple[str, ...]:
     """Of what is staged, all but ourselves and what shall not be installed. Names are compared as they are."""
-    never = {_BESIDE, *_NEVER, *[f"{name}.exe" for name in _NEVER], *skipped}
+    never = {BESIDE, *_NEVER, *[f"{name}.exe" for name in _NEVER], *skipped}
     return tuple([name for name in listed if name not in never])

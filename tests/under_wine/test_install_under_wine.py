@@ -61,5 +61,6 @@ def test_it_is_installed_and_replaced_while_it_runs(wine: Wine, built: Path, tmp
     finally:
         working.kill()
         working.wait()
-    install(wine, mount)  # which removes what was put aside
+    install(wine, mount)  # which removes what was put aside, and what the former build has unpacked
+    assert len([*(target / ".tortie").iterdir()]) == 1
     assert {path.suffix for path in target.iterdir() if path.is_dir()} == {""}

@@ -256,6 +256,12 @@ def test_the_log_file_is_written_and_rotated(node: WindowsNode, wine: Wine) -> N
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def test_calls_that_shall_be_counted_say_that_they_are_not(node: WindowsNode) -> None:
+    ended = node.call("ADD", conf={"metrics_dir": "/run/metrics"})
+    assert ended.status == 0
+    assert ended.log.count("Calls are not counted on Windows: leave metrics_dir out") == 1
+
+
 def test_many_first_starts_at_once(wine: Wine, built: Path, tmp_path: Path) -> None:
     """Each finds that the executable has not been unpacked yet."""
     program = shutil.copy(built / "calico.exe", tmp_path)

@@ -26,6 +26,7 @@ EACH = pytest.mark.parametrize("way", [way for way in WAYS if way != "uninstall.
 NAMESPACE = "kube-system"
 FORBIDDEN = 403
 LONGEST_WAIT = 30.0
+TUNNEL = "projectcalico.org/IPv4VXLANTunnelAddr"
 
 
 def rules_of(way: str, role: str) -> list[Object]:
@@ -55,6 +56,34 @@ def test_plugins_have_what_they_need_and_no_more(way: str) -> None:
 def test_where_calico_is_nothing_has_a_name_of_calicos(way: str) -> None:
     """Applying one of its names would narrow its rights, deleting the file would end it."""
     assert [one["metadata"]["name"] for one in read(FOLDER / way) if "calico" in one["metadata"]["name"]] == []
+
+
+def test_on_windows_plugins_may_also_say_where_the_nodes_tunnel_is(server: ApiServer) -> None:
+    """Without rbac-windows.yaml they may not; with it they may write a node's status, and nothing else of it."""
+    documents = [*read(MANIFEST), *read(FOLDER / "rbac-windows.yaml")]
+    node, told = "/api/v1/nodes/win-1", {"metadata": {"annotations": {TUNNEL: "10.0.0.1"}}}
+    try:
+        server.cluster.add_node("win-1")
+        applied(server.client, [one for one in documents if not one["metadata"]["name"].endswith("-windows")])
+        plugin = server.connect(server.cluster.token(NAMESPACE, "calico-cni-plugin"))
+        with pytest.raises(Refused) as caught:
+            plugin.patch(f"{node}/status", told)
+        assert caught.value.status == FORBIDDEN
+        applied(server.client, documents)
+        ends = time.monotonic() + LONGEST_WAIT
+        while server.client.get(node)["metadata"].get("annotations", {}).get(TUNNEL) != "10.0.0.1":
+            assert time.monotonic() < ends, "it has the right by now"
+            try:
+                plugin.patch(f"{node}/status", told)
+            except Refused as error:
+                if error.status != FORBIDDEN:
+                    raise
+        with pytest.raises(Refused) as caught:
+            plugin.patch(node, {"metadata": {"labels": {"x": "y"}}})
+        assert caught.value.status == FORBIDDEN
+    finally:
+        server.client.drop(node)
+        remove(server.client, documents)
 
 
 # --- installer and token refresher ------------------------------------------------------------------------------------

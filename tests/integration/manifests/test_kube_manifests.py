@@ -15,7 +15,7 @@ from services.apiserver import ApiServer
 from services.kube_client import Object, Refused
 from services.manifests import applied, place, pod_templates, read, remove
 
-WAYS = sorted(path.name for path in FOLDER.glob("*.yaml") if path.name != "rbac.yaml")
+WAYS = sorted(path.name for path in FOLDER.glob("*.yaml") if not path.name.startswith("rbac"))
 EACH = pytest.mark.parametrize("way", WAYS)
 MOST_URGENT = 2_000_000_000  # of the priority classes that every cluster has, the lower one
 POOL = "10.244.0.0/16"

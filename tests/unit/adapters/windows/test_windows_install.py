@@ -45,6 +45,30 @@ class TestWindowsHostFiles(HostFilesContract):
         assert not os.path.exists(worked_in)
 
 
+def built(build: str) -> bytes:
+    """The end of one, as packaging/windows lays it out."""
+    return b"MZ" + bytes(100) + build.encode() + b"TORTIE01" + f"\n# build-stamp: {'0' * 64}\n".encode()
+
+
+def test_what_earlier_builds_have_unpacked_goes_unless_a_program_uses_it(tmp_path):
+    here, used, old = "a" * 16, "b" * 16, "c" * 16
+    (tmp_path / "calico.exe").write_bytes(built(here))
+    (tmp_path / "other.exe").write_bytes(b"short")
+    for name in (here, f"{here}.new-7", used, old, f"{old}.new-9"):
+        (tmp_path / ".tortie" / name).mkdir(parents=True)
+        (tmp_path / ".tortie" / name / "python313.dll").write_text("x")
+
+    def replace(path, target):
+        if path.endswith(used):
+            raise PermissionError(13, "Access is denied")
+        os.replace(path, target)
+
+    files = WindowsHostFiles(Msvcrt, replace)
+    files.close_stage(files.open_stage(str(tmp_path)))
+    assert sorted(os.listdir(tmp_path / ".tortie")) == [here, f"{here}.new-7", used]
+    assert sorted(os.listdir(tmp_path)) == [".tortie", "calico.exe", "other.exe"]
+
+
 class Running:
     """As Windows has it: what runs is not replaced, but can be renamed."""
 
