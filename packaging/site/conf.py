@@ -25,6 +25,7 @@ suppress_warnings = ["misc.highlighting_failure"]  # such a block is highlighted
 html_theme = "furo"
 html_static_path = [str(Path(__file__).parent / "static")]
 html_css_files = ["tortie.css"]
+html_js_files = ["most_words.js"]
 html_search_scorer = str(Path(__file__).parent / "static/scorer.js")
 html_copy_source = html_show_sourcelink = html_use_index = False
 html_theme_options = {"navigation_with_keys": True, "top_of_page_buttons": []}
