@@ -62,7 +62,7 @@ _SETTINGS = "IPAMConfig"
 
 def _lock(_options: Namespace, session: Session) -> Answer:
     set_ready(session.work(), ready=False)
-    return Answer("Datastore locked: no call gets an address until `tortie datastore migrate unlock`.\n")
+    return Answer("Datastore locked: no pod starts or ends until `tortie datastore migrate unlock`.\n")
 
 
 def _unlock(_options: Namespace, session: Session) -> Answer:
@@ -112,13 +112,13 @@ def _import(options: Namespace, session: Session) -> Answer:
     records = _read(options.filename)
     derived = [key for key, _ in records if isinstance(key, _DERIVED)] if session.is_kubernetes else []
     records = [(key, record) for key, record in records if key not in derived]
-    _require_all_fit(session, records)
+    missing = _missing(session, records)
     _require_apart(session, records)
     notes = [f"Left out, since Kubernetes says it itself: {_counted(derived)}"] if derived else []
     if options.dry_run:
         return Answer(people([f"Would have imported {_counted([key for key, _ in records])}; nothing is written"]))
     _lock_what_is_there(session)
-    ordered = sorted(records, key=lambda one: not isinstance(one[0], ClusterInformationKey))
+    ordered = sorted(missing, key=lambda one: not isinstance(one[0], ClusterInformationKey))
     for number, (key, record) in enumerate(ordered):
         session.doing(f"written {number} of {len(ordered)} records")
         try:
@@ -159,13 +159,17 @@ def _record(manifest: Any) -> tuple[Key[Any], Any]:
     return key, record.replace(datastore_ready=False) if isinstance(key, ClusterInformationKey) else record
 
 
-def _require_all_fit(session: Session, records: Sequence[tuple[Key[Any], Any]]) -> None:
+def _missing(session: Session, records: Sequence[tuple[Key[Any], Any]]) -> list[tuple[Key[Any], Any]]:
+    """Those that are not there yet. Stopped by the first that is another one there."""
+    missing: list[tuple[Key[Any], Any]] = []
     for start in range(0, len(records), _AT_ONCE):
         session.doing(f"compared {start} of {len(records)} records with what is there")
         some = records[start : start + _AT_ONCE]
         found = session.datastore.fetch(*[key for key, _ in some], deadline=session.step())
         for (key, record), there in zip(some, found):
             _require_room(key, record, there)
+            missing += [(key, record)] if there is None else []
+    return missing
 
 
 def _require_room(key: Key[Any], record: Any, there: Stored[Any] | None) -> None:
@@ -207,11 +211,11 @@ def _bare(stored: Stored[Any]) -> Json:
 
 LOCK = Command(
     "lock",
-    "Let no call allocate until it is unlocked.",
+    "Let no pod start or end until it is unlocked.",
     _lock,
     examples="tortie datastore migrate lock",
 )
-UNLOCK = Command("unlock", "Let calls allocate again.", _unlock, examples="tortie datastore migrate unlock")
+UNLOCK = Command("unlock", "Let pods start and end again.", _unlock, examples="tortie datastore migrate unlock")
 EXPORT = Command(
     "export",
     "Show all that a locked datastore has.",
