@@ -6,13 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from descriptors import replaced, signals_restored, stdin
+from descriptors import replaced, stdin
 from domain.cni.versions import SUPPORTED_BY_BRIDGE, supported_text
 from entrypoints import calico, calico_ipam
 from entrypoints import sub_commands as commands
@@ -21,12 +20,6 @@ from ports.errors import Unavailable
 from worlds.no_ports import opener_without_ports
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-@pytest.fixture(autouse=True)
-def _signals() -> Iterator[None]:
-    with signals_restored():
-        yield
 
 
 open_runtime = opener_without_ports(Unavailable("context deadline exceeded"))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from descriptors import signals_restored, stdin
+from descriptors import stdin
 from entrypoints import calico, calico_ipam
 from ports.errors import Refused
 from worlds.no_ports import opener_without_ports
@@ -16,12 +15,6 @@ from worlds.no_ports import opener_without_ports
 STEPS = json.loads((Path(__file__).parents[2] / "golden" / "errors.json").read_text())["steps"]
 # What asks a port first: the node's files, the datastore, the dataplane, an IPAM plugin.
 ASK_A_PORT = {2, *range(23, 33), *range(35, 38), 46, *range(67, 76), *range(79, 82)}
-
-
-@pytest.fixture(autouse=True)
-def _signals() -> Iterator[None]:
-    with signals_restored():
-        yield
 
 
 open_runtime = opener_without_ports(Refused("a port was asked"))

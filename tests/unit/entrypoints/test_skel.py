@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pytest
 from adapters.linux import spare_memory
 from adapters.linux.kernel import StepFailed
 from adapters.linux.netlink.seam import KernelError
-from descriptors import SIGNALS, replaced, signals_restored, stdin
+from descriptors import SIGNALS, replaced, stdin
 from domain.cni.errors import CniError
 from domain.cni.netconf import NetConf, read_netconf
 from domain.cni.request import CniArgs
@@ -40,12 +40,6 @@ ENVIRON = {
     "CNI_IFNAME": "eth0",
     "CNI_PATH": "/opt/cni/bin",
 }
-
-
-@pytest.fixture(autouse=True)
-def _signals() -> Iterator[None]:
-    with signals_restored():
-        yield
 
 
 open_runtime = opener_without_ports(Refused("no port is needed here"))

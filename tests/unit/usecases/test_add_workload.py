@@ -35,11 +35,6 @@ KEY = WorkloadEndpointKey("default", "node1-cni-c1-eth0")
 
 
 @pytest.fixture
-def node():
-    return OneNode()
-
-
-@pytest.fixture
 def scripted():
     """Another IPAM plugin than our own, which answers with two addresses."""
     node = OneNode(own_ipam=False)

@@ -10,14 +10,9 @@ from domain.ipam.pools import AllocationConfig
 from ports.datastore import AllocationConfigKey, BlockKey
 from usecases.configure_ipam import MAX_COOLDOWN, get_config, set_config
 from usecases.ipam.release_listed import free_cooled_down
-from worlds.one_node import OWNER, OneNode
+from worlds.one_node import OWNER
 
 BLOCK = "10.244.0.0/30"
-
-
-@pytest.fixture
-def node():
-    return OneNode()
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,8 @@ from domain.resource import Metadata
 from ports.datastore import AllocationConfigKey, IPAMConfigurationKey
 from usecases.check_ipam import check_ipam
 from usecases.configure_ipam import configure_ipam
-from worlds.one_node import OneNode
 
 RESOURCE = IPAMConfigurationKey("default")
-
-
-@pytest.fixture
-def node():
-    return OneNode()
 
 
 def configure(node, **changes):

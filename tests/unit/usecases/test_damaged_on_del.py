@@ -18,14 +18,8 @@ from ports.datastore import (
 )
 from ports.errors import BadConfiguration, Refused, Unavailable
 from worlds.machine_world import MachineWorld, handle_of
-from worlds.one_node import OneNode
 
 DUAL = {"assign_ipv6": "true"}
-
-
-@pytest.fixture
-def node() -> OneNode:
-    return OneNode()
 
 
 def damage(store, key) -> None:

@@ -19,11 +19,6 @@ DUAL = IpamSettings(type="calico-ipam", assign_ipv6="true")
 HOST_LOCAL = IpamSettings(type="host-local")
 
 
-@pytest.fixture
-def node():
-    return OneNode()
-
-
 def refusal(node, kind: type[Exception] = CniError, **fields) -> str:
     with pytest.raises(kind) as caught:
         node.delete(**fields)

@@ -36,15 +36,10 @@ from usecases.assign_addresses import assign_addresses
 from usecases.check_addresses import check_addresses
 from usecases.ipam.assign_specific import UPGRADED
 from usecases.ipam.explain_shortage import explain_shortage
-from worlds.one_node import NEVER, NODE, OWNER, OneNode
+from worlds.one_node import NEVER, NODE, OWNER
 
 POD = CniArgs(pod_name="web-0", pod_namespace="shop")
 BLOCK4, BLOCK6 = "10.244.0.128/26", "fd00:10:244::80/122"
-
-
-@pytest.fixture
-def node():
-    return OneNode()
 
 
 def ipam(**fields) -> IpamSettings:

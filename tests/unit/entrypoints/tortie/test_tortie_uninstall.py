@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from adapters.linux.clock import SystemClock
-from descriptors import signals_restored
 from entrypoints.tortie import main as operator
 from entrypoints.wiring.container import Container
 
@@ -25,12 +23,6 @@ class Asked(SystemClock):
     def sleep(self, seconds: float) -> None:
         self.waited.append(seconds)
         os.kill(os.getpid(), self.number)
-
-
-@pytest.fixture(autouse=True)
-def _signals() -> Iterator[None]:
-    with signals_restored():
-        yield
 
 
 def uninstall(folder: Path, clock: Asked, *more: str) -> int:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ from adapters.linux.reservation_files import HostLocalDirectory
 from adapters.memory.log import RecordingLog
 from adapters.memory.node import MemoryNode
 from adapters.sqlite.datastore import SqliteDatastore
-from descriptors import signals_restored
 from domain.ipam.upgrade import Left
 from entrypoints import upgrade
 from entrypoints.tortie import main as operator
@@ -62,12 +60,6 @@ class Tortie(UpgradingNode):
         container.log.override(self.log)
         container.node.override(self.node)
         return container
-
-
-@pytest.fixture(autouse=True)
-def _signals() -> Iterator[None]:
-    with signals_restored():
-        yield
 
 
 @pytest.fixture

@@ -17,13 +17,7 @@ from usecases.calls.cluster_ready import CLUSTER, cluster_information, pass_gate
 from usecases.calls.find_endpoint import endpoints_like, matching
 from usecases.calls.safeguards import host_lock, refuse_own_namespace
 from usecases.ipam.work import Work
-from worlds.one_node import NEVER, OneNode
-
-
-@pytest.fixture
-def node():
-    return OneNode()
-
+from worlds.one_node import NEVER
 
 # --- readiness -------------------------------------------------------------------------------------------------------
 

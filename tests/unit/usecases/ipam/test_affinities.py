@@ -19,15 +19,10 @@ from usecases.ipam.affinities import (
 )
 from usecases.ipam.claim_block import give_up_block, release_claim
 from usecases.ipam.work import MAX_TRIES
-from worlds.one_node import NODE, OWNER, OneNode
+from worlds.one_node import NODE, OWNER
 
 ONE, TWO, SIX = "10.244.0.0/26", "10.244.0.64/26", "fd00:10:244::/122"
 OTHER, VIRTUAL_OWNER = Owner(HOST, "node2"), Owner(VIRTUAL, NODE)
-
-
-@pytest.fixture
-def node():
-    return OneNode()
 
 
 def at(text: str) -> Cidr:

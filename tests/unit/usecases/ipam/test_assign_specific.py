@@ -16,16 +16,11 @@ from usecases.calls.safeguards import Undo
 from usecases.ipam.assign_specific import assign_specific
 from usecases.ipam.free_addresses import free_allocation, free_handle
 from usecases.ipam.work import MAX_TRIES
-from worlds.one_node import NODE, OWNER, OneNode
+from worlds.one_node import NODE, OWNER
 
 OTHER = Owner(HOST, "node2")
 BLOCK = "10.244.0.0/26"
 KEY = BlockKey(Cidr.parse(BLOCK))
-
-
-@pytest.fixture
-def node():
-    return OneNode()
 
 
 def assign(node, text: str = "10.244.0.5", **fields):

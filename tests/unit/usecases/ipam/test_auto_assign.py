@@ -23,15 +23,10 @@ from ports.errors import Damaged, Missing, Unavailable
 from usecases.ipam.auto_assign import auto_assign
 from usecases.ipam.free_addresses import free_handle
 from usecases.ipam.work import MAX_TRIES
-from worlds.one_node import NEVER, NODE, OWNER, OneNode
+from worlds.one_node import NEVER, NODE, OWNER
 
 OTHER = Owner(HOST, "node2")
 ORDER = ["10.244.0.128/26", "10.244.0.192/26", "10.244.0.0/26", "10.244.0.64/26"]  # node1's, in 10.244.0.0/24
-
-
-@pytest.fixture
-def node():
-    return OneNode()
 
 
 def families(node, handle: str = "net1.c1", v4: int = 1, v6: int = 0, **fields):

@@ -17,17 +17,12 @@ from usecases.ipam.claim_block import (
     drop_affinity,
     release_claim,
 )
-from worlds.one_node import NEVER, NODE, OWNER, OneNode
+from worlds.one_node import NEVER, NODE, OWNER
 
 TEXT = "10.244.0.64/26"
 CIDR = Cidr.parse(TEXT)
 KEY, BLOCK = AffinityKey(OWNER, CIDR), BlockKey(CIDR)
 OTHER = Owner(HOST, "node2")
-
-
-@pytest.fixture
-def node():
-    return OneNode()
 
 
 def affinity(node, state: str = "pending"):

@@ -10,15 +10,10 @@ from domain.ipam.errors import IpamError, StillContended
 from ports.datastore import BlockKey, HandleKey
 from ports.errors import Conflict
 from usecases.ipam.count_handle import increment, lower, settle, take_back
-from worlds.one_node import NEVER, OneNode
+from worlds.one_node import NEVER
 
 KEY = HandleKey("h")
 ONE, OTHER, SIX = Cidr.parse("10.0.0.0/26"), Cidr.parse("10.0.0.64/26"), Cidr.parse("fd00::/122")
-
-
-@pytest.fixture
-def node():
-    return OneNode()
 
 
 def counts(node):

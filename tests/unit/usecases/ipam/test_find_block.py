@@ -11,16 +11,11 @@ from domain.moment import rfc3339
 from domain.resource import Metadata
 from ports.datastore import AffinityKey, BlockKey, Blocks
 from usecases.ipam.claim_place import free_place, in_node_order, reclaim
-from worlds.one_node import NEVER, OWNER, OneNode
+from worlds.one_node import NEVER, OWNER
 
 OTHER = Owner(HOST, "node2")
 # node1's order in 10.244.0.0/24 is .128, .192, .0, .64 (spec: ipam 19.2)
 ORDER = ["10.244.0.128/26", "10.244.0.192/26", "10.244.0.0/26", "10.244.0.64/26"]
-
-
-@pytest.fixture
-def node():
-    return OneNode()
 
 
 def pool(cidr: str = "10.244.0.0/24", **fields) -> Pool:

@@ -11,16 +11,11 @@ from domain.ipam.request import Allocation
 from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPPoolKey, NodeKey
 from ports.errors import Unavailable
 from usecases.ipam.free_addresses import free_allocation, free_handle
-from worlds.one_node import NODE, OWNER, OneNode
+from worlds.one_node import NODE, OWNER
 
 ONE, TWO, SIX = "10.244.0.0/30", "10.244.0.4/30", "fd00:10:244::/126"
 H = "net1.c1"
 KEY = HandleKey(H)
-
-
-@pytest.fixture
-def node():
-    return OneNode()
 
 
 def hold(node, *blocks: tuple[str, int], handle: str = H, counted: dict[str, int] | None = None) -> None:

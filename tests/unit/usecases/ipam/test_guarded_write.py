@@ -10,15 +10,10 @@ from domain.ipam.errors import StillContended
 from ports.datastore import HandleKey
 from ports.errors import Unavailable
 from usecases.ipam.work import DELETE, LEAVE, MAX_TRIES, guarded_write
-from worlds.one_node import NEVER, OneNode
+from worlds.one_node import NEVER
 
 KEY = HandleKey("h")
 BLOCK = Cidr.parse("10.0.0.0/26")
-
-
-@pytest.fixture
-def node():
-    return OneNode()
 
 
 def one_more(found: Handle | None) -> Handle:

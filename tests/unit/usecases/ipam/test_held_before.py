@@ -15,16 +15,10 @@ from usecases.ipam.free_addresses import free_handle
 from usecases.ipam.held_before import adopt, adopt_held
 from usecases.ipam.take_addresses import Want, take_addresses
 from usecases.ipam.work import MAX_TRIES
-from worlds.one_node import OneNode
 
 H = "net1.c1"
 TEXT = "10.244.0.128/26"
 BLOCK, HANDLE = BlockKey(Cidr.parse(TEXT)), HandleKey(H)
-
-
-@pytest.fixture
-def node():
-    return OneNode()
 
 
 def families(node, v4: int = 1, limit: int = 1):

@@ -12,17 +12,12 @@ from ports.datastore import BlockKey, HandleKey
 from ports.errors import Unavailable
 from usecases.ipam.take_addresses import Want, take_addresses
 from usecases.ipam.work import MAX_TRIES
-from worlds.one_node import NEVER, NODE, OWNER, OneNode
+from worlds.one_node import NEVER, NODE, OWNER
 
 TEXT = "10.244.0.0/30"
 KEY = BlockKey(Cidr.parse(TEXT))
 HANDLE = HandleKey("net1.c1")
 OTHER = Owner(HOST, "node2")
-
-
-@pytest.fixture
-def node():
-    return OneNode()
 
 
 def want(node, count: int = 1, *, reserved: tuple[str, ...] = (), cooldown: int = 0, affine: bool = True, **fields):
