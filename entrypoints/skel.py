@@ -111,8 +111,10 @@ class Effects:
     def take_back(self, verb: str, log: Log) -> None:
         """Every step is tried: an unforeseen failure ends a round, and the next one goes on with the rest."""
         give_back()
-        for _ in range(_MOST_UNDO_ROUNDS if self._undo else 0):
-            _, error = attempt(self._undo.run, f"the undoing of {verb}", log)  # type: ignore[union-attr]
+        if self._undo is None:
+            return
+        for _ in range(_MOST_UNDO_ROUNDS):
+            _, error = attempt(self._undo.run, f"the undoing of {verb}", log)
             if error is None:
                 return
 

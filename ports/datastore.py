@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         """Something to read: answered with an A."""
 
     Revision: TypeAlias = str
-else:
+else:  # plugins do without `typing`, which is slow to load, so what is generic is spelt twice: for checkers, and to run
     R = A = None
 
     def overload(function):

@@ -147,10 +147,10 @@ class Family(ABC):
     def create(self, key: Any, record: Any, deadline: Deadline) -> Stored[Any]:  # noqa: ARG002 - see the class
         raise unsupported("Create", key)
 
-    def update(self, key: Any, record: Any, replaces: Revision, deadline: Deadline) -> Stored[Any]:  # noqa: ARG002
+    def update(self, key: Any, record: Any, replaces: Revision, deadline: Deadline) -> Stored[Any]:  # noqa: ARG002 - likewise
         raise unsupported("Update", key)
 
-    def delete(self, key: Any, replaces: Revision | None, deadline: Deadline) -> None:  # noqa: ARG002
+    def delete(self, key: Any, replaces: Revision | None, deadline: Deadline) -> None:  # noqa: ARG002 - likewise
         raise unsupported("Delete", key)
 
 

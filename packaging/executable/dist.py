@@ -36,8 +36,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "packaging"))  # run by its path, a script finds what is beside it only
 
 from bundle import LAUNCHER as NAME  # noqa: E402 - not before it can be found
-from bundle import publish  # noqa: E402
-from snapshot import begin_loaded  # noqa: E402
+from bundle import publish  # noqa: E402 - likewise
+from snapshot import begin_loaded  # noqa: E402 - likewise
 
 LICENCES = {
     "CPython": "python3.11/LICENSE",

@@ -82,7 +82,7 @@ class Opening:
         opened = []
 
         def connect(url: str, **fields: object) -> ApiTransport:
-            settings = Settings(parse_server(url), **{"headers": SECRET, **fields})  # type: ignore[arg-type]
+            settings = Settings(parse_server(url), **{"headers": SECRET, **fields})
             opened.append(open_transport(settings, lambda: settings, OUTSIDE, library=self.library))
             return opened[-1]
 
@@ -330,7 +330,7 @@ class KubernetesTransportContract(Opening):
         with HttpStub(host="::1") as stub:
             transport = connect(stub.url)
             assert transport.server == f"http://[::1]:{stub.port}"
-            assert echoed(transport.send([GET], 5)[0])["headers"]["host"] == f"[::1]:{stub.port}"  # type: ignore[index]
+            assert echoed(transport.send([GET], 5)[0])["headers"]["host"] == f"[::1]:{stub.port}"
 
     # --- credentials -------------------------------------------------------------------------------------------------
 

@@ -89,7 +89,7 @@ def _netlink(octets: bytes) -> None:
     """The first octet says what was asked."""
     chosen = (octets[0] if octets else 0) % len(_QUESTIONS)
     with Allowed(KernelError):
-        repr(_QUESTIONS[chosen](LeanBridgeNetlink(_Kernel(octets[1:]))))  # type: ignore[arg-type]  # all it needs
+        repr(_QUESTIONS[chosen](LeanBridgeNetlink(_Kernel(octets[1:]))))
 
 
 def _said(*messages: tuple[int, int, bytes]) -> bytes:

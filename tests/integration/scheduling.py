@@ -59,7 +59,7 @@ def seconds_of(nodeid: str) -> float:
     return next((seconds for part, seconds in _SECONDS.items() if part in nodeid), _USUAL)
 
 
-class ByFileAndGroup(LoadScopeScheduling):  # type: ignore[misc]  # its stubs are none
+class ByFileAndGroup(LoadScopeScheduling):
     """In place of xdist's own distribution by file."""
 
     def __init__(self, config: pytest.Config, log: Producer) -> None:

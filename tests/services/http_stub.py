@@ -172,7 +172,7 @@ class HttpStub:
             _hang_up(wrapped)
             raise
         subject = wrapped.getpeercert() or {}
-        self.peer_certificates.append(str(dict(pair[0] for pair in subject.get("subject", ())).get("commonName", "")))  # type: ignore[misc,arg-type]
+        self.peer_certificates.append(str(dict(pair[0] for pair in subject.get("subject", ())).get("commonName", "")))
         return wrapped
 
     def serve(self, connection: socket.socket, number: int) -> None:

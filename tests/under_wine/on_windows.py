@@ -10,7 +10,7 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-sys.modules["_wmi"] = None  # type: ignore[assignment]
+sys.modules["_wmi"] = None
 sys.path[:0] = [os.getcwd(), os.path.join(os.getcwd(), "tests"), sys.argv[1]]
 
 import pytest  # noqa: E402 - not before it can be found

@@ -69,7 +69,7 @@ def test_add_and_del_load_their_budget_and_a_library_only_when_asked(
     settings = {"datastore_type": "sqlite", "sqlite_path": database, "nodename": "node-a"}
     files = {"nodename_file_optional": True, "ipam_lock_file": str(tmp_path / "lock"), "ipam": {"type": "calico-ipam"}}
     netconf = json.dumps({"cniVersion": "1.0.0", "name": "net1", "type": "calico", **settings, **files})
-    interpreter = [sys._base_executable, "-ISB", "-X", "importtime"]  # type: ignore[attr-defined]  # not in typeshed
+    interpreter = [sys._base_executable, "-ISB", "-X", "importtime"]
     bare = subprocess.run([*interpreter, "-c", ""], capture_output=True, text=True, check=True)
     budget = BUDGET | loaded_outside_the_transport(bare.stderr)
     for verb in ("ADD", "DEL"):

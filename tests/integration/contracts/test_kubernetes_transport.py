@@ -99,7 +99,7 @@ def test_a_cold_call_of_the_lean_transport_loads_what_is_listed_and_nothing_else
         }
         (tmp_path / "config").write_text(yaml.safe_dump(document))
         code = COLD_CALL.format(root=str(ROOT), config=str(tmp_path / "config"))
-        command = [sys._base_executable, "-ISB", "-c", code]  # type: ignore[attr-defined]  # not in typeshed
+        command = [sys._base_executable, "-ISB", "-c", code]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert stub.peer_certificates == ["client"], done.stderr
     statuses, _, loaded = done.stdout.partition("] ")

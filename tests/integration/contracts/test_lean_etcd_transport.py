@@ -99,7 +99,7 @@ class TestLeanTransport(EtcdTransportContract, EtcdSignalsContract):
             etcd.close()
 
     def test_neither_password_nor_token_is_shown(self):
-        assert "planted" not in repr(Question((), token="planted", user="u", password="planted"))  # noqa: S106
+        assert "planted" not in repr(Question((), token="planted", user="u", password="planted"))  # noqa: S106 - made up
 
     def test_an_endpoint_that_only_begins_to_answer_is_taken_and_then_left(self, server):
         with hostile(settings() + headers(1)) as url:

@@ -296,7 +296,7 @@ class Driver:
         self.world.install("plugin", plugin)
         program = DRIVER.format(root=str(ROOT), before=before, path=str(self.world.bin), outcome=str(self.outcome))
         command = [sys.executable, "-ISBWignore", "-c", program]
-        return subprocess.Popen(command, stderr=subprocess.PIPE, **options)  # type: ignore[call-overload]
+        return subprocess.Popen(command, stderr=subprocess.PIPE, **options)
 
     def run(self, plugin: str, before: str = "", **options: object) -> tuple[str, bytes]:
         """What came of it, and what went to stderr."""

@@ -233,7 +233,7 @@ def test_an_https_gate_needs_a_certificate_that_the_system_trusts(
     context.load_cert_chain(certificate, key)
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True)
-        server.handle_error = lambda *_: None  # type: ignore[method-assign]  # the refused handshake
+        server.handle_error = lambda *_: None  # the refused handshake
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:

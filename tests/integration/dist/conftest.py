@@ -50,6 +50,6 @@ def host(root: Path, tmp_path: Path) -> Iterator[Host]:
     (root / "data").mkdir()
     with ExitStack() as undo:
         host = Host(root, tmp_path, undo)
-        host.store = type(host.store)(root / "data" / "datastore.db")  # type: ignore[call-arg]  # the embedded one
+        host.store = type(host.store)(root / "data" / "datastore.db")  # the embedded one
         host.store.create(cluster_records("10.20.0.0/24"))
         yield host

@@ -171,7 +171,7 @@ def run(program: Path) -> Run:
         assert quick == once(START + ELSEWHERE + code)
         return quick
 
-    both.once = lambda code: once(START + textwrap.dedent(code))  # type: ignore[attr-defined]  # for what differs
+    both.once = lambda code: once(START + textwrap.dedent(code))
     return both
 
 

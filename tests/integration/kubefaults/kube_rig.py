@@ -44,7 +44,7 @@ _NAMING = threading.Lock()
 class KubeRig(PodHost):
     """`proxy` is the way from this host to the API server. `node` is the name of the node that calls are made on."""
 
-    proxy: KubeProxy  # type: ignore[assignment]  # the other suites have one that knows no requests
+    proxy: KubeProxy  # the other suites have one that knows no requests
 
     def __init__(self, binaries: Path, folder: Path, undo: ExitStack, kind: str, served: Served) -> None:
         super().__init__(binaries, folder, undo, kind, served, None)
@@ -82,7 +82,7 @@ class KubeRig(PodHost):
         """As a restart of the host does."""
         (self.folder / "ipam.lock").unlink(missing_ok=True)
 
-    def pod(self, name: str = "", **more: Any) -> Sandbox:  # type: ignore[override]  # everything is in one namespace
+    def pod(self, name: str = "", **more: Any) -> Sandbox:
         return super().pod(name, **{"namespace": SPACE, "node": self.node, **more})
 
     def timed(self, verb: str, sandbox: Sandbox, **more: Any) -> tuple[Answer, float]:

@@ -125,7 +125,7 @@ def password_in_the_url(rig: KubeRig) -> tuple[dict[str, Any], list[str]]:
 
 def proxy_with_a_password(rig: KubeRig) -> tuple[dict[str, Any], list[str]]:
     url = f"http://somebody:{PASSWORD}@127.0.0.1:1"
-    return {"kubeconfig": rig.proxy.kubeconfig(rig.folder / "k", token="t", proxy_url=url)}, [PASSWORD]  # noqa: S106
+    return {"kubeconfig": rig.proxy.kubeconfig(rig.folder / "k", token="t", proxy_url=url)}, [PASSWORD]  # noqa: S106 - made up
 
 
 def exec_plugin(rig: KubeRig) -> tuple[dict[str, Any], list[str]]:

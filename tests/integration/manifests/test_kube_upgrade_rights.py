@@ -102,7 +102,7 @@ def a_rival_takes_the_addresses(rig: KubeRig) -> None:
 
 def counted(rig: KubeRig) -> bool:
     """Whether a pod's handle is there, and not only the tunnel's."""
-    return any(one["metadata"]["name"].startswith("k8s-pod-network.") for one in rig.store.objects("ipamhandles"))  # type: ignore[attr-defined]
+    return any(one["metadata"]["name"].startswith("k8s-pod-network.") for one in rig.store.objects("ipamhandles"))
 
 
 STORIES: dict[str, tuple[Callable[[KubeRig], None], int]] = {

@@ -108,7 +108,7 @@ class Store(Records):
         self.path = path
 
     @property
-    def settings(self) -> dict[str, str]:  # type: ignore[override]  # `path` may change
+    def settings(self) -> dict[str, str]:
         return {"datastore_type": "sqlite", "sqlite_path": str(self.path)}
 
     def begin(self) -> None:

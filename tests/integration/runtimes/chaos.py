@@ -25,13 +25,13 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from integration.runtimes import schedule  # noqa: E402 - found by the path above
-from integration.runtimes.cluster import KubeCluster, template  # noqa: E402
-from integration.runtimes.kube_node import KubeNode  # noqa: E402
-from integration.runtimes.nodes import Rack, children  # noqa: E402
-from integration.runtimes.schedule import APPS, NODES, Deed, chosen  # noqa: E402
-from integration.runtimes.starts import Starts  # noqa: E402
-from services.kube_client import Refused  # noqa: E402
-from services.tcp_proxy import TcpProxy  # noqa: E402
+from integration.runtimes.cluster import KubeCluster, template  # noqa: E402 - likewise
+from integration.runtimes.kube_node import KubeNode  # noqa: E402 - likewise
+from integration.runtimes.nodes import Rack, children  # noqa: E402 - likewise
+from integration.runtimes.schedule import APPS, NODES, Deed, chosen  # noqa: E402 - likewise
+from integration.runtimes.starts import Starts  # noqa: E402 - likewise
+from services.kube_client import Refused  # noqa: E402 - likewise
+from services.tcp_proxy import TcpProxy  # noqa: E402 - likewise
 
 PLUGINS = ("calico", "calico-ipam", "portmap")
 PACKETS_LOST, REPLIES_LOST = 0.5, 0.1

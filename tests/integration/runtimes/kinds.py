@@ -41,7 +41,7 @@ class Calico(Network):
     settings: dict[str, Any]
 
     @property
-    def main(self) -> dict[str, Any]:  # type: ignore[override]
+    def main(self) -> dict[str, Any]:
         ipam = {"type": "calico-ipam", "assign_ipv4": "true", "assign_ipv6": "true"}
         return {"type": "calico", "nodename": self.node.name, "log_level": "info", "ipam": ipam} | self.settings
 

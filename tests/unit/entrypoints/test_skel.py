@@ -279,7 +279,7 @@ def test_undoing_is_not_torn_apart_by_further_signals(
             os.kill(os.getpid(), number)
         subject.undone.append("second")
 
-    subject.step_back = killed_while_undoing  # type: ignore[method-assign]
+    subject.step_back = killed_while_undoing
     assert subject.run() == 1
     assert subject.undone == ["second", "first"]
     assert json.loads(capfd.readouterr().out)["msg"] == why
@@ -291,7 +291,7 @@ def test_a_step_that_cannot_be_undone_does_not_stop_the_others(capfd: pytest.Cap
     def broken(_deadline: Deadline) -> None:
         raise ValueError("a bug in undoing")
 
-    subject.step_back = broken  # type: ignore[method-assign]
+    subject.step_back = broken
     assert subject.run() == 1
     assert subject.undone == ["first"]
     out, logged = capfd.readouterr()

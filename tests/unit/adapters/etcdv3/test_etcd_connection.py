@@ -329,7 +329,7 @@ def test_where_a_token_is_needed_connecting_asks_for_it_and_later_uses_it(clock)
     etcd.ask(played.request, LATER, repeatable=True, reads=KEYS)
     etcd.close()
     etcd.ask(played.request, LATER, repeatable=True, reads=KEYS)
-    assert played.questions == [Question(KEYS, user="u", password="p"), Question(KEYS, "token")]  # noqa: S106
+    assert played.questions == [Question(KEYS, user="u", password="p"), Question(KEYS, "token")]  # noqa: S106 - made up
 
 
 # --- an operator who waits ------------------------------------------------------------------------------------------

@@ -166,7 +166,7 @@ preferences: {}
 def test_a_kubeconfig_of_an_installer():
     found = read(KUBECONFIG)
     assert found == read_by_oracle(KUBECONFIG)
-    assert found["users"][0]["user"]["exec"]["args"] == ["--a", "b'c", "d"]  # type: ignore[index,call-overload]
+    assert found["users"][0]["user"]["exec"]["args"] == ["--a", "b'c", "d"]
     assert read("\ufeff" + KUBECONFIG.replace("\n", "\r\n")) == found
     in_blocks = yaml.safe_dump(found, width=10_000, sort_keys=False)
     assert parse_yaml("# by a tool\n" + in_blocks) == parse_yaml("\ufeff" + in_blocks.replace("\n", "\r\n")) == found
