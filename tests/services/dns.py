@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -69,7 +70,7 @@ class NameServer:
                 connection, _ = self._stream.accept()
             except TimeoutError:
                 continue
-            with connection:
+            with connection, suppress(OSError, IndexError):  # who asks may go before it has asked
                 connection.settimeout(5)
                 size = int.from_bytes(connection.recv(2), "big")
                 answer = self._answer(connection.recv(size), truncated=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -48,7 +49,8 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("failing")
     (folder / "test_failing.py").write_text(TESTS)
     words = [sys.executable, "-m", "pytest", "-ra", "-p", "no:cacheprovider", "test_failing.py"]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST_")}
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout
     path = folder / "log"
     path.write_text(f"make: something before\n{done.stdout}make: *** [Makefile:1: unit] Error 1\n")
