@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import cache
 
 from domain.cni.go_quote import printable
 from domain.value import Value
@@ -144,8 +145,9 @@ class CommandParser(argparse.ArgumentParser):
         )
 
 
+@cache
 def command_parser() -> CommandParser:
-    """The whole of it, with a parser for each command below."""
+    """The whole of it, with a parser for each command below. It says the same as long as the process lives."""
     shared = _shared_options()
     parser = CommandParser(
         prog="tortie",
