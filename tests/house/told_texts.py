@@ -16,9 +16,9 @@ def told_texts(root: Path) -> list[str]:
     texts: list[str] = []
     for room in ROOMS:
         for path in sorted((root / room).rglob("*.py")):
-            tree = ast.parse(path.read_text())
-            documentation = {id(one) for node in ast.walk(tree) for one in _documentation(node)}
-            texts += [text for node in ast.walk(tree) if id(node) not in documentation and (text := _text(node))]
+            nodes = list(ast.walk(ast.parse(path.read_text())))
+            documentation = {id(one) for node in nodes for one in _documentation(node)}
+            texts += [text for node in nodes if id(node) not in documentation and (text := _text(node))]
     return texts
 
 

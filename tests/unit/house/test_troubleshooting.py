@@ -39,6 +39,6 @@ def test_there_is_something_to_search_for():
     assert len(quotations()) > 40
 
 
-def test_what_fragments_are():
+def test_what_fragments_are(told):
     assert fragments("kubeconfig …: none of these files exists") == ["kubeconfig", "none of these files exists"]
-    assert "nobody says this" not in told_texts(ROOT)
+    assert "nobody says this" not in told
