@@ -76,6 +76,23 @@ math mathmodule.c
 select selectmodule.c
 unicodedata unicodedata.c
 """
+# To count who uses an object, or how often code runs, is to write to the memory that it is in; a process has to copy
+# what it writes to, page by page. So what is in a snapshot is not counted (snapshot.c).
+PATCHES = {
+    "Include/object.h": {
+        "    op->ob_refcnt++;": "    if (op->ob_refcnt >> 32 == 0) op->ob_refcnt++;",
+        "    if (--op->ob_refcnt == 0) {": "    if (op->ob_refcnt >> 32 == 0 && --op->ob_refcnt == 0) {",
+    },
+    "Include/internal/pycore_object.h": {
+        "    if (--op->ob_refcnt != 0) {": "    if (op->ob_refcnt >> 32 != 0 || --op->ob_refcnt != 0) {",
+        "    op->ob_refcnt--;": "    if (op->ob_refcnt >> 32 == 0) op->ob_refcnt--;",
+    },
+    "Python/ceval.c": {
+        "        if (--op->ob_refcnt == 0) {": "        if (op->ob_refcnt >> 32 == 0 && --op->ob_refcnt == 0) {",
+        "            _PyCode_Warmup(": "            if (tortie_quickens) _PyCode_Warmup(",
+        "/* Forward declarations */\n": "int tortie_quickens = 1;\n/* Forward declarations */\n",
+    },
+}
 
 
 # --- building -------------------------------------------------------------------------------------------------------
@@ -165,7 +182,19 @@ def build_sqlite(steps: Steps, folder: Path) -> None:
     steps.run("sqlite", steps.machine.ar, "rcsD", "../libsqlite3.a", "sqlite3.o")
 
 
+def patch_cpython(folder: Path) -> None:
+    for name, changes in PATCHES.items():
+        place = folder / name
+        text = place.read_text()
+        for before, after in changes.items():
+            if before not in text:
+                sys.exit(f"{place} is not what it was: where is {before.strip()!r}?")
+            text = text.replace(before, after)
+        place.write_text(text)
+
+
 def build_cpython(steps: Steps, folder: Path) -> None:
+    patch_cpython(folder / "python3.11")
     (folder / "python3.11" / "Modules" / "Setup.local").write_text(f"TORTIE={folder}\n{MODULES}")
     options = "--prefix=/usr --disable-shared --disable-test-modules --without-ensurepip --without-doc-strings"
     steps.run(

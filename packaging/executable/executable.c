@@ -193,10 +193,7 @@ int main(int argc, char **argv)
     else if (snapshot() == NO_SNAPSHOT)
         keep_memory();
     if (snapshot() == IS_SNAPSHOT) {
-        const char *verb = getenv("CNI_COMMAND"), *folder = argc > 0 ? strrchr(argv[0], '/') : NULL;
-        const char *name = folder != NULL ? folder + 1 : argc > 0 ? argv[0] : "";
-        int answers = verb == NULL || strcmp(verb, "VERSION") == 0;
-        go_on_with_memory(answers ? ANSWERS_ONLY : strncmp(name, "calico", 6) == 0 ? NETWORKS_PODS : BRIDGES);
+        go_on_with_memory();
         if (wake(argc, argv) < 0)
             last_words(NO_MEMORY);
     } else {

@@ -11,17 +11,15 @@ void keep_memory(void);
 /* The same in one area at `place`, for a snapshot. -1 if there is something else. */
 int keep_memory_at(void *place);
 
-/* What is allocated from `use_room` on comes from where `set_room_aside` was called, as long as there is some left. */
-void set_room_aside(void);
-void use_room(void);
-int is_in_room(const void *block);
+/* From here on the interpreter gets no new arenas. */
+void refuse_arenas(void);
+int is_in_arena(const void *block);
 
-/* That is complete; its size, or 0 if something has found no room in it. Nothing may be allocated any more. */
+/* That is complete, and what is free in it is given to nobody; its size, or 0 if something has found no room in it. Nothing may be allocated any more. */
 size_t memory_is_past(void);
 
-/* The same in a process that begins with it, and of which this is known. To be called first. */
-enum use { ANSWERS_ONLY, NETWORKS_PODS, BRIDGES };
-void go_on_with_memory(enum use use);
+/* The same in a process that begins with it. To be called first. */
+void go_on_with_memory(void);
 
 /* The linker puts the first four in the place of the C library's, which have the other names (-Wl,--wrap). */
 void *__wrap_malloc(size_t size);
@@ -36,7 +34,6 @@ void __real_free(void *block);
 /* What this executable's file is for. */
 enum snapshot { NO_SNAPSHOT, TAKE_SNAPSHOT, IS_SNAPSHOT };
 enum snapshot snapshot(void);
-long snapshot_offset(void); /* of its memory in the file */
 
 /* Set memory aside, load all modules and write what the process is to standard output. `argv` has the first and the
    last address of the program's data. */

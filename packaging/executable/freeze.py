@@ -51,27 +51,7 @@ OF_WINDOWS = (
 
 # Who loads most modules, the most often started first; and what of theirs only some need.
 PLUGINS = ("entrypoints.calico", "entrypoints.calico_ipam"), ("entrypoints.bridge",)
-ROOM = ""  # what is loaded before is what each process uses; new objects find room here (snapshot.c)
-# What an ordinary ADD or DEL loads on no datastore, the larger ones: as they come last, what one does load is close
-# together. Something forgotten here costs some page faults, something too many a few more.
-SELDOM = (
-    *("adapters.grpc", "domain.windows", "usecases.windows", "domain.install"),
-    *("domain.bridge", "domain.linux.bridge_steps", "adapters.linux.bridge_steps"),
-    *("adapters.linux.netlink.rtnetlink_bridge", "adapters.linux.netlink.bridge_lean"),
-    "adapters.linux.netlink.bridge_seam",
-    *("entrypoints.upgrade", "usecases.upgrade", "usecases.upgrade_ipam", "domain.ipam.upgrade", "usecases.host_local"),
-    *("adapters.linux.host_view", "adapters.linux.reservation_files", "entrypoints.wiring.own_host_local"),
-    *("adapters.executed_ipam", "adapters.linux.process.plugin_exec", "adapters.linux.readiness_http"),
-    *("usecases.check_workload", "usecases.check_addresses", "entrypoints.call_record", "entrypoints.log_file"),
-    *("domain.cni.gate_url", "domain.cni.spoilt_netconf", "usecases.calls.lost_settings", "adapters.records.salvage"),
-    *("domain.ipam.pool_reasons", "domain.workload.selector", "domain.ipam.kept", "usecases.ipam.unused_kept"),
-    *("usecases.ipam.assign_specific", "usecases.ipam.release_listed", "usecases.ipam.take_over"),
-    *("usecases.pods.kept_addresses", "usecases.pods.keep_addresses", "usecases.pods.leave_kept"),
-    *("usecases.pods.leave_machine", "usecases.pods.find_machine", "usecases.pods.machine_addresses"),
-    *("domain.workload.kubevirt", "domain.workload.azure", "usecases.pods.azure_state", "domain.ipam.owner_update"),
-    *("adapters.kubernetes.credentials.exec_plugin", "adapters.kubernetes.token_issuer"),
-    *("adapters.kubernetes.transport.socks5", "adapters.kubernetes.credentials.whole_yaml", "adapters.bounded_yaml"),
-)
+SELDOM = ("adapters.grpc", "adapters.kubernetes", "usecases.pods")
 READERS_OF_ANNOTATIONS = frozenset({"dataclasses", "typing"})
 REPLACED = frozenset({"_ctypes", "_sha2"})  # by our own built-in module; by _sha256 and _sha512 before Python 3.12
 
@@ -142,8 +122,8 @@ class Graph:
         """
         calico, bridge = PLUGINS
         always = (ENTRY, *calico)
-        order = (*always, ROOM, *self._reached(calico, SELDOM), *self._reached(calico), *self._reached(bridge))
-        return [name for name in dict.fromkeys(order) if name == ROOM or self._loads(name, set())]
+        order = (*always, *self._reached(calico, SELDOM), *self._reached(calico), *self._reached(bridge))
+        return [name for name in dict.fromkeys(order) if self._loads(name, set())]
 
     def _reached(self, starts: tuple[str, ...], without: tuple[str, ...] = ()) -> list[str]:
         """Our modules that these import at some time, directly or not: what is fewer imports away comes first."""

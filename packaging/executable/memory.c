@@ -13,19 +13,16 @@
 
    A process whose address space, or data, is limited has no area: room that is set aside would be missing elsewhere.
 
-   For a snapshot (snapshot.c) all of that has a fixed address, and is part of the program's file from then on. What
-   most processes use of it is copied into large pages when such a process begins. */
+   For a snapshot (snapshot.c) all of that has a fixed address, and is part of the program's file from then on. */
 
 #define _GNU_SOURCE
 #include <Python.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "executable.h"
 
@@ -37,10 +34,6 @@
 #define CLASSES 68                /* 16, 32, ... 128; 160, 192, 224, 256; ... 4 MiB */
 #define HUGE (2u << 20)
 #define ARENA (1u << 20)
-#define ALWAYS (2 * HUGE) /* of a snapshot, what each process uses */
-#define OFTEN (4 * HUGE)  /* and what most of those use that do something */
-#define SELDOM (5 * HUGE) /* and the bridge plugin, whose modules come last */
-#define ROOM (5u << 18)
 #define PLENTY (1u << 30) /* of address space: who may use that much has no limit worth minding */
 
 struct freed {
@@ -53,16 +46,14 @@ static struct {
     uint32_t room, used; /* in bytes; whole pages are used */
     unsigned char class_of[REGION / PAGE];
 } area;
-static struct {
-    uint32_t aside, next, end; /* in the area: pages for a process that goes on with a snapshot, which it takes first */
-} room;
 static struct freed *lists[CLASSES];
 static struct {
     unsigned char *next, *end; /* never used yet, and so zero */
 } fresh[CLASSES];
 static struct freed *arenas; /* of the interpreter, whole and free */
 static size_t largest = LARGEST;
-static int spilt; /* something is not in the area */
+static int spilt;    /* something is not in the area */
+static int complete; /* there are no more arenas */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static unsigned class_for(size_t size)
@@ -92,12 +83,11 @@ static unsigned class_at(const void *block)
 /* Pages that were never used, of a class or of none; NULL if there are not so many left. */
 static unsigned char *take_pages(uint32_t size, unsigned class)
 {
-    uint32_t *next = size <= room.end - room.next ? &room.next : &area.used;
-    if (size > area.room - *next)
+    if (size > area.room - area.used)
         return NULL;
-    unsigned char *pages = area.start + *next;
-    memset(area.class_of + *next / PAGE, (int)class, size / PAGE);
-    *next += size;
+    unsigned char *pages = area.start + area.used;
+    memset(area.class_of + area.used / PAGE, (int)class, size / PAGE);
+    area.used += size;
     return pages;
 }
 
@@ -215,6 +205,8 @@ static void *new_arena(void *context, size_t size)
 {
     if (size != ARENA)
         return __wrap_malloc(size);
+    if (complete)
+        return NULL;
     pthread_mutex_lock(&lock);
     void *arena = arenas != NULL ? arenas : take_pages(ARENA, CLASSES);
     if (arena == arenas && arena != NULL)
@@ -303,71 +295,30 @@ int keep_memory_at(void *place)
     return area.start == place ? 0 : -1;
 }
 
-void set_room_aside(void)
+void refuse_arenas(void)
 {
-    room.aside = area.used;
-    area.used += ROOM;
+    complete = 1;
 }
 
-void use_room(void)
+int is_in_arena(const void *block)
 {
-    room.next = room.aside;
-    room.end = room.aside + ROOM;
-    arenas = NULL;
-    memset(lists, 0, sizeof lists);
-    memset(fresh, 0, sizeof fresh);
-}
-
-int is_in_room(const void *block)
-{
-    return (uintptr_t)block - (uintptr_t)area.start - room.aside < ROOM;
+    return is_ours(block) && class_at(block) == CLASSES;
 }
 
 size_t memory_is_past(void)
 {
+    complete = 0;
+    arenas = NULL;
+    memset(lists, 0, sizeof lists);
+    memset(fresh, 0, sizeof fresh);
     largest = LARGEST;
     area.room = area.used;
     return spilt ? 0 : area.used;
 }
 
-/* What the file has for the area, from `from` on; 0 if the program cannot read itself. */
-static size_t read_again(unsigned char *into, size_t from, size_t size)
+void go_on_with_memory(void)
 {
-    int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    ssize_t got = file < 0 ? 0 : pread(file, into, size, snapshot_offset() + (off_t)from);
-    if (file >= 0)
-        close(file);
-    return got < 0 ? 0 : (size_t)got;
-}
-
-/* Pages of 2 MiB in the place of the file's, which would be copied one by one; nothing if there are none. */
-static void make_huge(size_t from, size_t to)
-{
-    size_t size = to - from, kept = (area.used < to ? area.used : to) - from;
-    unsigned char resident = 0, *all = map(NULL, size + HUGE, 0);
-    if (all == NULL)
-        return;
-    unsigned char *huge = (unsigned char *)(((uintptr_t)all + HUGE - 1) & -(uintptr_t)HUGE);
-    madvise(huge, size, MADV_HUGEPAGE);
-    huge[0] = 0;
-    if (mincore(huge + PAGE, PAGE, &resident) == 0 && (resident & 1)) {
-        if (read_again(huge, from, kept) != kept)
-            memcpy(huge, area.start + from, kept);
-        if (mremap(huge, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, area.start + from) != MAP_FAILED) {
-            if (huge > all)
-                munmap(all, (size_t)(huge - all));
-            if (huge < all + HUGE)
-                munmap(huge + size, (size_t)(all + HUGE - huge));
-            return;
-        }
-    }
-    munmap(all, size + HUGE);
-}
-
-void go_on_with_memory(enum use use)
-{
-    if (!is_limited() && map_area(area.start + area.used, area.used, 0) != NULL) {
-        make_huge(0, use == ANSWERS_ONLY ? ALWAYS : use == NETWORKS_PODS ? OFTEN : SELDOM);
-    }
-    pthread_atfork(take, give, give); /* the first that changes the area, which has been read from the file above */
+    if (!is_limited())
+        map_area(area.start + area.used, area.used, 0);
+    pthread_atfork(take, give, give);
 }

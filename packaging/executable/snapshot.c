@@ -17,30 +17,29 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "executable.h"
 
-#define PLACE ((void *)0x200000000) /* far from the program and from what the kernel places */
+#define PLACE ((void *)0x200000000)      /* far from the program and from what the kernel places */
+#define IMMORTAL ((Py_ssize_t)1 << 32) /* from here on nobody counts (dist_runtime.py) */
+#define ALL ((size_t)64 << 20)         /* room for the addresses of all objects */
 
 extern const char *const snapshot_modules[]; /* by freeze.py */
 extern char **environ;
+extern int tortie_quickens; /* whether code that runs often is changed; patched into the interpreter (dist_runtime.py) */
 
 /* snapshot.py finds it by its first member. */
 static volatile struct {
     char name[16];
-    long kind, offset;
-} state = {"tortie snapshot", NO_SNAPSHOT, 0};
+    long kind;
+} state = {"tortie snapshot", NO_SNAPSHOT};
 
 enum snapshot snapshot(void)
 {
     return state.kind;
-}
-
-long snapshot_offset(void)
-{
-    return state.offset;
 }
 
 /* --- at build ---------------------------------------------------------------------------------------------------- */
@@ -57,6 +56,7 @@ void prepare_snapshot(void)
 {
     if (keep_memory_at(PLACE) < 0)
         give_up("the address is taken");
+    tortie_quickens = 0;
 }
 
 static void write_all(const void *from, size_t left)
@@ -66,15 +66,14 @@ static void write_all(const void *from, size_t left)
             give_up("cannot be written");
 }
 
-/* The interpreter's blocks that are free lie anywhere among what is loaded, and each would cost a page of the file when
-   it is used. They are taken, and never given back, until new ones come from the room that is set aside. */
+/* The interpreter's blocks that are free lie anywhere among those in use, and each would cost a process its own copy of
+   the page that it is in. So they are taken, and never given back. */
 static void take_what_is_free(void)
 {
-    use_room();
+    refuse_arenas();
     for (size_t size = 16; size <= 512; size += 16)
-        for (void *block = NULL; !is_in_room(block);)
-            if ((block = PyObject_Malloc(size)) == NULL)
-                give_up("memory");
+        while (is_in_arena(PyObject_Malloc(size)))
+            ;
 }
 
 static void forget_streams(void)
@@ -84,19 +83,94 @@ static void forget_streams(void)
         PySys_SetObject(names[i], Py_None);
 }
 
+/* Objects of a snapshot are never freed, and nobody counts who uses them (dist_runtime.py). To count is to write, so each
+   page on which a process looks at something would be copied. What is not found here is counted as always. */
+
+static PyObject **waiting; /* for a look at what they refer to */
+static PyObject *any_name;
+
+static int find(PyObject *one, void *unused)
+{
+    if (one != NULL && Py_REFCNT(one) < IMMORTAL) {
+        Py_SET_REFCNT(one, IMMORTAL + IMMORTAL / 2);
+        *waiting++ = one;
+    }
+    return 0;
+}
+
+#define FIND(...) find_each((PyObject *[]){__VA_ARGS__}, sizeof(PyObject *[]){__VA_ARGS__} / sizeof(PyObject *))
+static void find_each(PyObject **some, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        find(some[i], NULL);
+}
+
+/* What it refers to, also what the collector of garbage does not ask for: keys, and all that code and types have. What
+   an object would work out when it is used, and keep, it does now. */
+static void find_in(PyObject *one)
+{
+    PyTypeObject *type = Py_TYPE(one);
+    PyObject *key, *value;
+    find((PyObject *)type, NULL);
+    if (PyUnicode_CheckExact(one) || PyBytes_CheckExact(one))
+        PyObject_Hash(one);
+    else if (PyCode_Check(one)) {
+        PyCodeObject *code = (PyCodeObject *)one;
+        FIND(code->co_consts, code->co_names, code->co_exceptiontable, code->co_localsplusnames,
+             code->co_localspluskinds, code->co_filename, code->co_name, code->co_qualname, code->co_linetable);
+    } else if (PyType_Check(one)) {
+        PyTypeObject *self = (PyTypeObject *)one;
+        _PyType_Lookup(self, any_name); /* so it has the mark by which the cache of methods knows it */
+        FIND(self->tp_dict, self->tp_cache, self->tp_mro, self->tp_bases, (PyObject *)self->tp_base,
+             self->tp_subclasses);
+        if (PyType_HasFeature(self, Py_TPFLAGS_HEAPTYPE)) {
+            PyHeapTypeObject *heap = (PyHeapTypeObject *)one;
+            FIND(heap->ht_name, heap->ht_qualname, heap->ht_slots, heap->ht_module);
+        }
+    } else if (type->tp_traverse != NULL && PyObject_IS_GC(one))
+        type->tp_traverse(one, find, NULL);
+    if (PyDict_Check(one))
+        for (Py_ssize_t at = 0; PyDict_Next(one, &at, &key, &value);)
+            FIND(key, value);
+}
+
+static void make_immortal(PyObject *collector)
+{
+    PyObject **first = mmap(NULL, ALL, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    PyObject *all = PyObject_CallMethod(collector, "get_objects", NULL);
+    if (first == MAP_FAILED || all == NULL)
+        give_up("immortal");
+    waiting = first;
+    any_name = PyUnicode_InternFromString("__doc__");
+    FIND(Py_None, Py_True, Py_False, Py_Ellipsis, Py_NotImplemented);
+    for (int i = -5; i < 257; i++)
+        find(PyLong_FromLong(i), NULL);
+    for (int i = 0; i < 256; i++) {
+        char octet = (char)i;
+        FIND(PyUnicode_FromOrdinal(i), PyBytes_FromStringAndSize(&octet, 1));
+    }
+    FIND(PyUnicode_FromString(""), PyBytes_FromString(""), PyTuple_New(0));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(all); i++)
+        find(PyList_GET_ITEM(all, i), NULL);
+    while (waiting > first)
+        find_in(*--waiting);
+    munmap(first, ALL);
+    Py_DECREF(all);
+}
+
 void take_snapshot(char **argv)
 {
     for (const char *const *name = snapshot_modules; *name != NULL; name++)
-        if (**name == '\0')
-            set_room_aside();
-        else if (PyImport_ImportModule(*name) == NULL)
+        if (PyImport_ImportModule(*name) == NULL)
             give_up(*name);
     forget_streams();
     PyGC_Collect();
     PyObject *collector = PyImport_ImportModule("gc");
-    if (collector == NULL || PyObject_CallMethod(collector, "freeze", NULL) == NULL)
+    if (collector == NULL)
         give_up("gc");
-    PyType_ClearCache(); /* it counts references to names: to replace one is to change a page, wherever that name is */
+    make_immortal(collector);
+    if (PyObject_CallMethod(collector, "freeze", NULL) == NULL)
+        give_up("gc");
     take_what_is_free();
     char *first = (char *)strtoul(argv[1], NULL, 16), *last = (char *)strtoul(argv[2], NULL, 16);
     PyThreadState_Get()->native_thread_id = 0; /* until it wakes; it would make each snapshot another */
@@ -208,6 +282,7 @@ static int take_signals(void)
 
 int wake(int argc, char **argv)
 {
+    tortie_quickens = getenv("CNI_COMMAND") == NULL; /* a plugin's call is over before that pays */
     return wake_thread() < 0 || fill_arguments(argc, argv) < 0 || fill_environment() < 0 || fill_streams() < 0
                ? -1
                : take_signals();

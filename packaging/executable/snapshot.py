@@ -56,10 +56,10 @@ class Elf:
         (found,) = [at for at, one in enumerate(self.segments) if one.kind == LOAD and one.flags & WRITABLE]
         return found
 
-    def mark(self, kind: int, offset: int = 0) -> None:
-        """Say what the file is for, and where in it the memory is."""
+    def mark(self, kind: int) -> None:
+        """Say what the file is for."""
         place = self.content.index(STATE) + len(STATE)
-        struct.pack_into("<qq", self.content, place, kind, offset)
+        struct.pack_into("<q", self.content, place, kind)
 
     def put(self, number: int, segment: Segment) -> None:
         self.segments[number] = segment
@@ -127,5 +127,5 @@ def joined(elf: Elf, data: bytes, allocated: bytes) -> bytes:
     elf.put(spare, Segment(LOAD, READABLE | WRITABLE, end, PLACE, PLACE, size, size, ALIGNED))
     elf.forget_sections()
     elf.content[old.offset :] = data.ljust(end - old.offset, b"\0") + allocated
-    elf.mark(IS, end)
+    elf.mark(IS)
     return bytes(elf.content)

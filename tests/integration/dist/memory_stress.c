@@ -20,11 +20,6 @@
 
 static PyObjectArenaAllocator tested_arenas;
 
-long snapshot_offset(void)
-{
-    return 0;
-}
-
 void PyObject_SetArenaAllocator(PyObjectArenaAllocator *given)
 {
     tested_arenas = *given;

@@ -42,7 +42,9 @@ def test_a_limit_of_memory_met_anywhere_leaves_nothing(host: Host, program: str)
             assert left.get("devices", set()) <= {"few0"}, (limit, answer)
             assert {"handles", "allocated", "reservations", "lock"}.isdisjoint(left), (limit, answer)
             assert container.inside.names() == {"lo"}, (limit, answer)
-        host.raw(host.environment("DEL", container, CNI_PATH=str(host.bin)), json.dumps(netconf), program=program).silent()
+        host.raw(
+            host.environment("DEL", container, CNI_PATH=str(host.bin)), json.dumps(netconf), program=program
+        ).silent()
     assert worked
     assert worked[-1] == max(limits)
 

@@ -6,11 +6,14 @@ snapshot, one without. Started alike, they tell the same.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,8 +28,18 @@ linked = dist.compile_all(dist.runtime(dist.here()), stage, sources)
 if snapshot == "snapshot":
     dist.load_ahead(linked, stage)
 """
+LOADED = """
+import os
+BY = os.getpid()
+class Loaded:
+    pass
+TOGETHER = Loaded(), [Loaded.__name__], {"an": b"object"}
+def often(times):
+    for _ in range(times):
+        Loaded()
+"""
 MAIN = """
-import _signal, gc, io, os, sys, threading, time
+import _signal, _weakref, gc, io, os, sys, threading, time
 import entrypoints.loaded
 
 def about(stream):
@@ -75,8 +88,22 @@ def in_a_child():
         os._exit(0 if bytearray(100_000) and entrypoints.loaded.BY else 1)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
+def code_that_has_run(times):
+    entrypoints.loaded.often(times)
+    return entrypoints.loaded.often.__code__._co_code_adaptive
+
+def ends():
+    new, found = entrypoints.loaded.Loaded(), []
+    watched = _weakref.ref(new, found.append)
+    del new
+    return found == [watched]
+
 def main():
+    code = entrypoints.loaded.often.__code__._co_code_adaptive
     wanted = known()
+    wanted["code that has run is changed"] = code_that_has_run(100) != code
+    wanted["what is not counted"] = [sys.getrefcount(one) >> 32 > 0 for one in entrypoints.loaded.TOGETHER]
+    wanted["what is new ends"] = ends()
     wanted["in a thread"], wanted["in a child"] = in_a_thread(), in_a_child()
     wanted["who has loaded the module"] = entrypoints.loaded.BY == os.getpid()
     wanted["one string's hash"] = hash("a string")
@@ -97,7 +124,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     sources.mkdir(parents=True)
     (sources / "__init__.py").write_text("")
     (sources / "main.py").write_text(MAIN)
-    (sources / "loaded.py").write_text("import os\nBY = os.getpid()\n")
+    (sources / "loaded.py").write_text(LOADED)
     for kind in ("snapshot", "none"):
         (folder / kind).mkdir()
         words = [sys.executable, "-c", BUILD, folder / kind, sources.parent, kind]
@@ -129,6 +156,8 @@ def tell(programs: dict[str, Path], tmp_path: Path) -> Tell:
         told, other = (one(kind, prepare, named, stdin) for kind in ("snapshot", "none"))
         assert not told.pop("who has loaded the module")
         assert other.pop("who has loaded the module")
+        assert told.pop("what is not counted") == [True, True, True]
+        assert other.pop("what is not counted") == [False, False, False]
         assert told.pop("one string's hash") == one("snapshot", prepare, named, stdin)["one string's hash"]
         assert other.pop("one string's hash") != told.get("one string's hash")
         assert told == other
@@ -145,6 +174,18 @@ def test_it_has_its_own_arguments_and_environment(tell: Tell) -> None:
     assert told["time"][0] == 5
     assert told["in a thread"] == [False]
     assert told["in a child"] == 0
+    assert told["what is new ends"]
+
+
+def test_code_that_runs_often_is_made_faster_unless_it_is_a_plugins(tell: Tell) -> None:
+    assert tell()["code that has run is changed"]
+
+
+def test_a_plugins_code_stays_as_it_is_in_the_file(programs: dict[str, Path], tmp_path: Path) -> None:
+    answer = tmp_path / "answer"
+    environment = {"ANSWER": str(answer), "CNI_COMMAND": "ADD"}
+    subprocess.run([programs["snapshot"]], env=environment, check=False, timeout=60)
+    assert not json.loads(answer.read_text())["code that has run is changed"]
 
 
 def test_its_descriptors_are_those_it_was_given(tell: Tell) -> None:
@@ -178,3 +219,23 @@ def test_a_directory_as_standard_input_is_nobodys_fault(programs: dict[str, Path
 def test_the_executable_has_a_snapshot(executable: Path) -> None:
     content = (executable / "calico").read_bytes()
     assert content.count(b"tortie snapshot\0\2\0\0\0") == 1
+
+
+def test_a_call_copies_little_of_it(executable: Path) -> None:
+    """Counting who uses an object would be enough to copy the page that it is in: a megabyte and more."""
+    names = ("CNI_COMMAND", "CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_PATH")
+    environment = dict(zip(names, ("ADD", "a", "/var/run/netns/none", "eth0", "/nowhere"), strict=True))
+    words = [executable / "calico"]
+    call = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    assert call.stdin
+    with call:
+        call.stdin.write(b"{")
+        limit = time.monotonic() + 60
+        while any(fcntl.ioctl(call.stdin, termios.FIONREAD, bytes(4))):  # it has not read that yet
+            assert time.monotonic() < limit
+            time.sleep(0.01)
+        memory = Path(f"/proc/{call.pid}/smaps").read_text()
+        call.stdin.close()
+    _, snapshot = memory.split("\n200000000-", 1)
+    copied = next(line for line in snapshot.splitlines() if line.startswith("Anonymous:"))
+    assert int(copied.split()[1]) < 512
