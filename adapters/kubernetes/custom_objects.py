@@ -15,7 +15,7 @@ need, and holds as long as the process.
 from __future__ import annotations
 
 from adapters.kubernetes.answers import CONFLICT, NOT_FOUND, refusal
-from adapters.kubernetes.objects import Family, all_of, one, read_objects
+from adapters.kubernetes.objects import UNCHECKED, Family, all_of, one, read_objects
 from adapters.kubernetes.transport.seam import HttpRequest
 from adapters.records.custom_resources import (
     UNLABELLED,
@@ -116,7 +116,7 @@ class CustomObjects(Family):
         group = self._groups.choose(deadline)
         object_path(key, group)  # BadRecord for a name that no object can have
         body = encode_object(key, self._born(record), group).encode()
-        request = HttpRequest("POST", collection_path(key, group), body=body)
+        request = HttpRequest("POST", collection_path(key, group), UNCHECKED, body)
         for _ in range(_TRIES):
             reply = self._api.write(request, deadline)
             if reply.ok:
@@ -130,7 +130,7 @@ class CustomObjects(Family):
         group = self._groups.choose(deadline)
         body = encode_object(key, record, group, _version(key, replaces), self._noted_uid(key, replaces)).encode()
         self._forget(key)
-        reply = self._api.write(HttpRequest("PUT", object_path(key, group), body=body), deadline)
+        reply = self._api.write(HttpRequest("PUT", object_path(key, group), UNCHECKED, body), deadline)
         if not reply.ok:
             raise refusal(reply, key)
         return self._written(key, reply, group)

@@ -36,6 +36,10 @@ MOST_PAGES = 2000
 """A million objects. Some servers' pages are smaller."""
 _ONE_FOR_EACH_POD, _MANY = ("/pods", "/ipamhandles"), 8  # times the octets of other collections: the large ones
 _ANY_AGE = ("resourceVersion", "0")
+UNCHECKED = (("fieldValidation", "Ignore"),)
+"""Of a write: the server shall not look for members that it does not know, which it would only warn of. It drops them
+either way, and decodes the object once instead of twice.
+"""
 
 
 def one(path: str) -> HttpRequest:

@@ -12,7 +12,7 @@ address left to take away.
 from __future__ import annotations
 
 from adapters.kubernetes.answers import refusal
-from adapters.kubernetes.objects import Family, all_of, one, read_objects
+from adapters.kubernetes.objects import UNCHECKED, Family, all_of, one, read_objects
 from adapters.kubernetes.paths import PODS, namespace_path, pod_path
 from adapters.kubernetes.transport.seam import STRATEGIC_MERGE_PATCH, HttpRequest
 from adapters.records.kubernetes_objects import (
@@ -153,9 +153,7 @@ class PodEndpoints(Family):
         if not pod:
             raise Missing(key, _MALFORMED)
         path = f"{pod_path(key.namespace, pod)}/status"
-        return self._api.write(
-            HttpRequest("PATCH", path, body=patch.encode(), content_type=STRATEGIC_MERGE_PATCH), deadline
-        )
+        return self._api.write(HttpRequest("PATCH", path, UNCHECKED, patch.encode(), STRATEGIC_MERGE_PATCH), deadline)
 
 
 def _pod_name(name: str) -> str:
