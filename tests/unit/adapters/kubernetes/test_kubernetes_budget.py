@@ -63,6 +63,15 @@ def test_what_a_call_reads_before_it_writes_is_one_round_trip(node):
     assert node.rounds("DEL", 2) == [AHEAD_OF_DEL + 1, 1, 1, 1, 1]
 
 
+def test_the_server_decodes_what_a_call_writes_once(node):
+    """It would do so twice to warn of members that it does not know."""
+    for verb, number in (("ADD", 1), ("ADD", 2), ("DEL", 1)):
+        node.cost(verb, number)
+        written = [one for one in node.recorded.requests if one.method in ("POST", "PUT", "PATCH")]
+        assert len(written) >= 2
+        assert {dict(one.query).get("fieldValidation") for one in written} == {"Ignore"}
+
+
 def test_a_handle_that_no_object_can_have_is_no_reason_to_keep_the_pods_endpoint(node):
     node.cost("ADD", 1)
     node.cost("DEL", 1, name="not/a/name")
