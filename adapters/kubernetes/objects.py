@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from adapters.kubernetes.answers import GONE, NOT_FOUND
 from adapters.kubernetes.transport.http11 import MOST
 from adapters.kubernetes.transport.seam import HttpRequest
+from ports.datastore import NodeKey, ProfileKey, WorkloadEndpointKey
 from ports.errors import Refused, Unavailable
 
 TYPE_CHECKING = False
@@ -137,6 +138,10 @@ def _name(item: Object) -> tuple[Json, Json]:
     return (metadata.get("namespace"), metadata.get("name")) if isinstance(metadata, dict) else (None, None)
 
 
+_OF_KUBERNETES = (NodeKey, ProfileKey, WorkloadEndpointKey)  # made of its own objects when they are read
+_BY_KUBECTL = "Kubernetes says it by its nodes, namespaces, service accounts and pods: change these, with kubectl"
+
+
 class Family(ABC):
     """What it does not define itself is not supported for its records."""
 
@@ -159,4 +164,5 @@ class Family(ABC):
 
 
 def unsupported(operation: str, key: object) -> Refused:
-    return Refused(f"operation {operation} is not supported on {key}")
+    said = f"operation {operation} is not supported on {key}"
+    return Refused(said, details=_BY_KUBECTL if isinstance(key, _OF_KUBERNETES) else "")

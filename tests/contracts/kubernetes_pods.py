@@ -242,8 +242,9 @@ class DerivedContract(OnKubernetes):
                 store.create(stored.key, stored.record, SOON)
             with pytest.raises(Refused, match=r"^operation Update is not supported on Node\(node-a\)$"):
                 store.update(stored.key, stored.record, stored.revision, SOON)
-            with pytest.raises(Refused, match=r"^operation Delete is not supported on Node\(node-a\)$"):
+            with pytest.raises(Refused, match=r"^operation Delete is not supported on Node\(node-a\)$") as refused:
                 store.delete(stored.key, None, SOON)
+            assert refused.value.details.endswith("change these, with kubectl")
         finally:
             client.delete("/api/v1/nodes/node-a")
 

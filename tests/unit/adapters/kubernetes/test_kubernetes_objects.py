@@ -138,8 +138,9 @@ class TestNoIpam:
 
     def test_none_is_written_and_others_are_read(self, api, clock, server):
         store = KubernetesDatastore(api, clock, group=V1, no_ipam=True)
-        with pytest.raises(Refused, match=r"^operation Create is not supported on IPAMHandleKey\(id=h\)$"):
+        with pytest.raises(Refused, match=r"^operation Create is not supported on IPAMHandleKey\(id=h\)$") as refused:
             store.create(HandleKey("h"), Handle({}), SOON)
+        assert refused.value.details == ""
         assert store.list(IPPools(), SOON) == ()
 
 
