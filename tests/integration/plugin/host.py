@@ -19,6 +19,7 @@ from typing import Any
 
 from integration.plugin.kernel import NUMBERS, Namespace
 from integration.plugin.store import NODE, Records, Store
+from patience import TRIES
 
 PLUGINS = Path("/usr/lib/cni")  # where Debian has the CNI project's own plugins
 LONGEST_CALL = 60.0
@@ -177,6 +178,14 @@ class Host:
         """`more` is for the configuration."""
         environment = self.environment(verb, container, CNI_ARGS=cni_args)
         return self.raw(environment, json.dumps(self.netconf(**more)), program=program, through=through)
+
+    def connection_test(self, netconf: str, tries: int = TRIES) -> Answer:
+        """The first that succeeds, of some: each has two seconds for the datastore, whatever else the machine does."""
+        for _ in range(tries):
+            answer = self.raw({"CNI_COMMAND": "VERSION"}, netconf, "-t")
+            if answer.exit == 0:
+                break
+        return answer
 
     def add(self, container: Container, **more: Any) -> Answer:
         return self.call("ADD", container, **more)

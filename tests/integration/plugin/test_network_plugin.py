@@ -318,7 +318,7 @@ def test_cni_033_a_route_that_is_there_already_is_tolerated(own: Host) -> None:
 
 
 def test_cni_034_the_connection_test_is_silent_when_all_is_well(own: Host) -> None:
-    own.raw({"CNI_COMMAND": "VERSION"}, json.dumps(own.netconf()), "-t").silent()
+    own.connection_test(json.dumps(own.netconf())).silent()
 
 
 @pytest.mark.parametrize("verb", [{"CNI_COMMAND": "VERSION"}, {}])

@@ -37,7 +37,7 @@ def test_k8s_041_a_gate_that_answers_lets_the_pod_pass(pool: PodHost) -> None:
 
 
 def test_k8s_042_the_connection_test_is_silent_when_all_is_well(pool: PodHost) -> None:
-    pool.raw({"CNI_COMMAND": "VERSION"}, json.dumps(pool.netconf()), "-t").silent()
+    pool.connection_test(json.dumps(pool.netconf())).silent()
 
 
 def test_k8s_043_the_connection_test_fails_without_a_datastore(pool: PodHost) -> None:
