@@ -44,7 +44,7 @@ once_more() { # target
     local closing
     grep -aqE '^(FAILED|ERROR) ' "$logs/$1.log" || return 0
     printf '\n===== make %s: what has failed, once more alone =====\n' "$1"
-    PYTEST_ADDOPTS="-o cache_dir=$logs/$1.cache --last-failed --last-failed-no-failures none --no-cov" \
+    PYTEST_ADDOPTS="-o cache_dir=$logs/$1.cache --last-failed --last-failed-no-failures none --cov-fail-under=0" \
         timeout 600 "${MAKE:-make}" --no-print-directory "$1" WORKERS=0 </dev/null 2>&1 | tee "$logs/$1.alone.log"
     closing=$(grep -aE "$closings" "$logs/$1.alone.log" | tail -n 1)
     summary+=("  once more alone, which counts for nothing: ${closing:-not within ten minutes}")
