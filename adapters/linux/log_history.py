@@ -1,10 +1,11 @@
 """The log file of the plugins and those put aside beside it, as `entrypoints/log_file.py` names them.
 
-Another process may put the file aside while it is read; what was opened is read to its end. There may be a gigabyte of
-it, so many lines are searched at once, and where a time is given its place is found by halves.
+Another process may put the file aside while those before it are read. So it is opened before their names are listed:
+whatever is put aside later is in it, and whatever was put aside before is in the list. There may be a gigabyte of it,
+so many lines are searched at once, and where a time is given its place is found by halves.
 
-Invariant: nothing is opened that could block, and nothing but regular files is read. A clock that is put back as at
-the end of summer time hides no line.
+Invariant: nothing is opened that could block, and nothing but regular files is read; a line that is there when reading
+begins is read once. A clock that is put back as at the end of summer time hides no line.
 """
 
 from __future__ import annotations
@@ -76,15 +77,14 @@ class LogFiles(LogHistory):
 
     def lines(self, words: Collection[str], since: int | None = None, until: int | None = None) -> Iterator[str]:
         wanted = [word.encode("utf-8", "surrogateescape") for word in words if word and "\n" not in word]
-        for path in self._readable():
-            with self._opened(path) as file:
-                if since is not None and not self._find(file, since):
-                    continue
-                for several in _pieces(file):
-                    if until is not None and self._side(several, until) > 0:
-                        break
-                    for line in _found(several, wanted):
-                        yield line.decode("utf-8", "replace")
+        for file in self._readable():
+            if since is not None and not self._find(file, since):
+                continue
+            for several in _pieces(file):
+                if until is not None and self._side(several, until) > 0:
+                    break
+                for line in _found(several, wanted):
+                    yield line.decode("utf-8", "replace")
 
     def _find(self, file: BinaryIO, since: int) -> bool:
         """Whether there is something as young, and the file at, or somewhat before, the first of it."""
@@ -111,10 +111,9 @@ class LogFiles(LogHistory):
         return (line.when > moment + odd) - (line.when < moment - odd)
 
     def first(self) -> str:
-        for path in self._readable():
-            with self._opened(path) as file:
-                if line := file.readline(_LONGEST):
-                    return line.decode("utf-8", "replace").rstrip("\n")
+        for file in self._readable():
+            if line := file.readline(_LONGEST):
+                return line.decode("utf-8", "replace").rstrip("\n")
         return ""
 
     def gaps(self) -> tuple[str, ...]:
@@ -157,13 +156,28 @@ class LogFiles(LogHistory):
         plain = [name for name in self._put_aside() if not name.endswith(_COMPRESSED)]
         return [*[f"{self._folder}/{name}" for name in plain], self._path]
 
-    def _readable(self) -> Iterator[str]:
-        for path in self._paths():
-            try:
-                self._opened(path).close()
-            except OSError:
-                continue
-            yield path
+    def _readable(self) -> Iterator[BinaryIO]:
+        """Each file once, the oldest first; open as long as nobody asks for the next one."""
+        last = self._opened_if_readable(self._path)
+        try:
+            for path in self._paths()[:-1]:
+                file = self._opened_if_readable(path)
+                if file is None:
+                    continue
+                with file:
+                    if last is None or not os.path.sameopenfile(file.fileno(), last.fileno()):
+                        yield file
+            if last is not None:
+                yield last
+        finally:
+            if last is not None:
+                last.close()
+
+    def _opened_if_readable(self, path: str) -> BinaryIO | None:
+        try:
+            return self._opened(path)
+        except OSError:
+            return None
 
     def _opened(self, path: str) -> BinaryIO:
         file = open(os.open(path, _OPEN), "rb")  # noqa: SIM115 - the caller closes it

@@ -44,6 +44,34 @@ def test_files_that_were_put_aside_come_first(tmp_path: Path, name: str) -> None
     assert log.gaps() == ()
 
 
+def test_what_is_put_aside_while_it_is_read_is_read_once(tmp_path: Path) -> None:
+    """By another process, which also takes the oldest file away."""
+    path, aside = tmp_path / "cni.log", "cni-2026-11-29T13-06-1{}.345-size.log"
+    for name, number in ((aside.format(1), 1), (aside.format(2), 2), (path.name, 3)):
+        (tmp_path / name).write_text(f"record {number}\n")
+    reading = LogFiles(str(path)).lines(["record"])
+    assert next(reading) == "record 1"
+    (tmp_path / aside.format(1)).unlink()
+    path.rename(tmp_path / aside.format(3))
+    path.write_text("record 4\n")
+    assert list(reading) == ["record 2", "record 3"]
+
+
+def test_what_is_put_aside_before_the_names_are_listed_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, names = tmp_path / "cni.log", os.listdir
+    path.write_text("record 1\n")
+
+    def put_aside(folder: str) -> list[str]:
+        path.rename(tmp_path / "cni-2026-11-29T13-06-12.345-size.log")
+        path.write_text("record 2\n")
+        return names(folder)
+
+    monkeypatch.setattr("adapters.linux.log_history.os.listdir", put_aside)
+    assert list(LogFiles(str(path)).lines(["record"])) == ["record 1"]
+
+
 def test_lines_of_any_length_are_found(tmp_path: Path) -> None:
     """Those that many are searched in at once end anywhere; of one that is too long pieces are given."""
     texts = [f"{number} {'x' * (number * 7919 % 70_000)} word" for number in range(100)]
