@@ -107,7 +107,7 @@ class Graph:
 
     def _loadable(self, tree: ast.Module, name: str) -> bool:
         """Whether all that a module of ours imports as it is loaded is to be had."""
-        for node in tree.body:
+        for node in run_at_once(tree.body):
             for wanted in imports_of(node, name, is_package=False, certain=True):
                 if not self.exists(wanted):
                     self._missing.add((wanted, name))
@@ -147,7 +147,9 @@ class Graph:
             return False
         asked.add(name)
         wanted = (
-            one for node in self._trees[name].body for one in imports_of(node, name, is_package=False, certain=True)
+            one
+            for node in run_at_once(self._trees[name].body)
+            for one in imports_of(node, name, is_package=False, certain=True)
         )
         return all(self._loads(one, asked) for one in wanted)
 
@@ -161,6 +163,14 @@ class Graph:
             for name, who in self._missing
             if name in sys.stdlib_module_names and name not in REPLACED and who.split(".")[0] in OWN
         )
+
+
+def run_at_once(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Those of a module's that are carried out as it is loaded, whatever happens."""
+    for node in statements:
+        yield node
+        if isinstance(node, ast.With):
+            yield from run_at_once(node.body)
 
 
 def seen_by_checkers_only(node: ast.AST) -> bool:

@@ -20,8 +20,6 @@ from io import BufferedReader, RawIOBase
 from time import monotonic
 
 import urllib3
-from kubernetes.client import Configuration
-from kubernetes.client.rest import RESTClientObject
 from urllib3 import exceptions
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
@@ -31,8 +29,13 @@ from adapters.kubernetes.transport.http11 import MOST, TOO_LARGE
 from adapters.kubernetes.transport.renewing import RenewingTransport, seconds_left, too_late
 from adapters.kubernetes.transport.seam import ApiTransportError, ApiUntrusted, HttpAnswer, Oversized
 from adapters.wire import faults
+from adapters.wire.bare_packages import BarePackages
 from adapters.wire.tls import tls_fault
 from ports.errors import BadConfiguration
+
+with BarePackages("kubernetes", "kubernetes.client"):
+    from kubernetes.client.configuration import Configuration
+    from kubernetes.client.rest import RESTClientObject
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,11 +13,6 @@ from __future__ import annotations
 from errno import EINTR, EINVAL, ENOBUFS, ENODEV
 from socket import AF_INET, AF_INET6
 
-from pyroute2 import IPRoute
-from pyroute2.netlink import nla
-from pyroute2.netlink.exceptions import NetlinkDumpInterrupted, NetlinkError
-from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg, ifinfveth
-
 from adapters.linux.netlink.rtnetlink import IFA_F_TENTATIVE, RT_SCOPE_UNIVERSE
 from adapters.linux.netlink.seam import (
     SCOPE_NAMES,
@@ -30,8 +25,15 @@ from adapters.linux.netlink.seam import (
     no_socket,
 )
 from adapters.linux.process.signals import Withheld
+from adapters.wire.bare_packages import BarePackages
 from domain.ipam.address import V4, V6, Address, Cidr
 from domain.linux.link import Link
+
+with BarePackages("pyroute2"):
+    from pyroute2.iproute import IPRoute
+    from pyroute2.netlink import nla
+    from pyroute2.netlink.exceptions import NetlinkDumpInterrupted, NetlinkError
+    from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg, ifinfveth
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -195,3 +196,20 @@ def test_the_grpc_library_is_loaded_only_when_a_service_is_asked(netconf: str, t
     assert json.loads(answer)["code"] == 8
     assert "adapters.grpc.dataplane" in loaded
     assert foreign(loaded) <= ALWAYS | MACHINE | SQLITE | CALLS
+
+
+@pytest.mark.parametrize(
+    ("transport", "most", "unused"),
+    [
+        ("adapters.kubernetes.transport.on_kubernetes", 230, "kubernetes.client.models kubernetes.config"),
+        ("adapters.linux.netlink.on_pyroute2", 290, "pyroute2.ndb pyroute2.ipset pyroute2.dhcp"),
+        ("adapters.etcdv3.race_etcd3", 240, "kubernetes pyroute2"),
+    ],
+)
+def test_a_library_transport_loads_of_its_library_what_it_uses(transport: str, most: int, unused: str) -> None:
+    """So many modules, and none of those: with them it takes two to four times as long (519, 342, and 220)."""
+    site = sysconfig.get_path("purelib")
+    loaded = foreign(run_isolated(f"sys.path.append({site!r})\nimport {transport}"))
+    assert "socket" in loaded
+    assert not [name for name in loaded if f"{name}.".startswith(tuple(f"{one}." for one in unused.split()))]
+    assert len(loaded) <= most, sorted(loaded)

@@ -45,3 +45,8 @@ def test_what_each_call_uses_comes_first_and_what_few_use_last(ahead: list[str])
     assert ahead[:3] == ["entrypoints.main", "entrypoints.calico", "entrypoints.calico_ipam"]
     seldom = ahead.index("usecases.pods.network_pod")
     assert 3 <= ahead.index("usecases.add_workload") < ahead.index("adapters.linux.dataplane") < seldom
+
+
+def test_what_needs_a_library_at_once_is_not(ahead: list[str]) -> None:
+    transports = {name for name in ahead if name.rpartition(".")[2].startswith("on_") or name.endswith("etcd3")}
+    assert transports == {"adapters.etcdv3.load_etcd3"}  # which loads the library when it is called
