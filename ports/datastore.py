@@ -1,8 +1,8 @@
 """The records shared by all nodes: typed keys, six verbs, compare-and-swap on one record at a time.
 
-There are no transactions over several records (upstream has none), so every order of writes must leave states that
-any reader recovers from. A revision names one version of one record; `update` and `delete` that name it happen only
-if the record is still at it.
+Not every technology has transactions over several records (upstream uses none), so every order of writes must leave
+states that any reader recovers from. Where one has, `write` spares a round trip, and a state in between. A revision
+names one version of one record; `update` and `delete` that name it happen only if the record is still at it.
 
 Invariant, kept by every adapter (tests/integration/contracts): what `create` or `update` returned is what `get` gives
 until somebody writes again, and of two writes that name the same revision one fails with `Conflict`.
@@ -21,6 +21,7 @@ from domain.workload.endpoint import Profile, WorkloadEndpoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, Generic, TypeAlias, TypeVar, overload
 
     from ports.clock import Deadline
@@ -240,6 +241,14 @@ class BadText(Value):
     salvage: Block | None = None
 
 
+class Change(Value):
+    """What is to become of one record: `record` over what is at that revision (None: nothing is), or no record."""
+
+    key: Key[Any]
+    record: object | None
+    replaces: Revision | None
+
+
 class Datastore(ABC):
     """All verbs may raise `Unavailable` (`Expired` past the deadline) and `Unauthorized`."""
 
@@ -249,6 +258,12 @@ class Datastore(ABC):
     Where it takes more, callers look first where they expect a record to be, then go by a listing that lags, and ask
     for all there is now only if that is not enough.
     """
+
+    brings_along = False
+    """Whether what a call expects comes along with what it asks: it then asks less often."""
+
+    writes_together = False
+    """Whether there is `write`."""
 
     left_out: tuple[BadText, ...] = ()
     """What listings of this process have left out so far because it does not parse."""
@@ -331,3 +346,10 @@ class Datastore(ABC):
     @abstractmethod
     def delete(self, key: Key[R], replaces: Revision | None, deadline: Deadline) -> None:
         """Delete the record at that revision (None: at any); `Conflict`, `Missing` as above."""
+
+    def write(self, changes: Sequence[Change], deadline: Deadline) -> tuple[Stored[Any] | None, ...]:
+        """All of it or nothing, of different records; what is then stored.
+
+        The error is that of a change that cannot be made: `AlreadyExists`, `Conflict`, `Missing`.
+        """
+        raise NotImplementedError

@@ -15,7 +15,7 @@ from domain.workload.identity import KUBERNETES, identify
 from ports.datastore import ProfileKey
 from ports.errors import AlreadyExists, Damaged, Refused, Unavailable
 from usecases.calls.cluster_ready import CLUSTER, pass_gates, require_ready
-from usecases.calls.effects import connect_device
+from usecases.calls.effects import connect_device, expect_ipam
 from usecases.calls.find_endpoint import endpoint_key, endpoints_like, matching
 from usecases.calls.network_workload import Networking, attachment_of
 from usecases.calls.safeguards import lock_container, refuse_own_namespace
@@ -86,6 +86,8 @@ def _read_records(
         from usecases.pods.read_pod import expect_pod
 
         expect_pod(call, runtime, identity)
+    if not call.netconf.readiness_gates:  # those take their time
+        expect_ipam(call, runtime)
     if call.netconf.policy.type:
         cluster, listed, _ = runtime.datastore.fetch(CLUSTER, endpoints, own, deadline=call.deadline)
         require_ready(cluster)

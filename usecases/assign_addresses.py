@@ -61,19 +61,23 @@ def assign_addresses(call: Call, runtime: Runtime, undo: Undo) -> Result:
 
 def expect_assignment(call: Call, runtime: Runtime) -> None:
     """What an assignment reads before it takes the host's lock may come along with earlier questions of the call."""
-    if call.args.ip is not None or not _recalls(runtime):
+    if call.args.ip is not None or not _reads_ahead(runtime):
         return
     identity = identify(call.request, call.args, call.netconf.mesos_labels, node_name(call.netconf, runtime.node))
-    request = _request(call, runtime, identity).replace(on_known_node=_goes_by_pods(call, identity))
+    request = _request(call, runtime, identity)
+    if not runtime.datastore.lists_in_one_go:
+        request = request.replace(on_known_node=_goes_by_pods(call, identity))
     if any(request.counts.values()):
         known = remembered_affinities(Work.on(runtime, call.deadline), request) is not None
         runtime.datastore.expect(*needs_of(request, may_lag=True, own=not known))
 
 
-def _recalls(runtime: Runtime) -> bool:
-    """Whether there is something to read before the lock; the first call of a host reads all there is now, under it."""
+def _reads_ahead(runtime: Runtime) -> bool:
+    """Whether something is read before the lock. Where lists are dear, a host's first call reads all there is now,
+    under it.
+    """
     if runtime.datastore.lists_in_one_go:
-        return False
+        return runtime.datastore.brings_along
     from usecases.calls.last_calls import recall
 
     return recall(runtime)
@@ -190,7 +194,7 @@ class _Assignment:
     def _draw(self, request: AssignRequest, undo: Undo) -> tuple[Allocation, ...]:
         """One address of each IP version that is wanted."""
         call, runtime, work = self._call, self._runtime, self._work
-        began, found = runtime.clock.monotonic(), read_ahead(work, request) if _recalls(runtime) else None
+        began, found = runtime.clock.monotonic(), read_ahead(work, request) if _reads_ahead(runtime) else None
         with host_lock(call, runtime):
             if found is not None and runtime.clock.monotonic() - began > FRESH:
                 found = read_ahead(work, request)

@@ -15,7 +15,7 @@ from domain.workload.identity import KUBERNETES, identify, names_fault
 from ports.errors import Damaged, Missing, PortError, Unavailable
 from usecases.calls.cluster_ready import cluster_and, require_ready
 from usecases.calls.deletion import FIRST_ANSWER, with_settings_of_add
-from usecases.calls.effects import disconnect
+from usecases.calls.effects import disconnect, expect_ipam
 from usecases.calls.find_endpoint import endpoint_key, endpoints_like, matching, was_never_ours
 from usecases.calls.former_ipam import RecordRemoval, release_by_plugin
 from usecases.calls.safeguards import attempt, lock_container, refuse_own_namespace
@@ -66,6 +66,7 @@ def _delete_on_nameless_node(call: Call, runtime: Runtime, nodename: Exception |
 
 def _delete_container(call: Call, runtime: Runtime, identity: Identity) -> None:
     removal = _ContainerRemoval(call, runtime, identity)
+    expect_ipam(call, runtime)
     try:
         listed = _endpoints_if_ready(call, runtime, identity)
     except PortError as error:

@@ -87,12 +87,14 @@ def _release(call: Call, runtime: Runtime, identity: Identity, work: Work) -> No
 
 def expect_release(call: Call, runtime: Runtime) -> None:
     """What a release reads first may come along with earlier questions of the call."""
+    handle = HandleKey(_handle_of(call))
     if runtime.datastore.lists_in_one_go:
+        if runtime.datastore.brings_along:
+            runtime.datastore.expect(*_needs(handle, node_name(call.netconf, runtime.node), judging=True))
         return
     from usecases.calls.last_calls import recall
 
     recall(runtime)
-    handle = HandleKey(_handle_of(call))
     known = runtime.datastore.remembered(handle) is not None
     runtime.datastore.expect(AllocationConfigKey(), *[] if known else [handle])
 
@@ -110,11 +112,14 @@ def _leave_machine(call: Call, runtime: Runtime, identity: Identity, cooldown: i
     return leaving is not None and leave_machine(Work.on(runtime, call.deadline), runtime.cluster, leaving, cooldown)
 
 
+def _needs(handle: HandleKey, node: str, *, judging: bool) -> tuple[Need[Any], ...]:
+    needs: tuple[Need[Any], ...] = (AllocationConfigKey(), handle)
+    return (*needs, NodeKey(node), IPPools()) if judging else needs
+
+
 def _read(work: Work, handle: str, node: str) -> _Read:
     """Where several reads are one round trip, also what a block that gets empty is judged by."""
-    wanted: tuple[Need[Any], ...] = (AllocationConfigKey(), HandleKey(handle))
-    if work.datastore.lists_in_one_go:
-        wanted += (NodeKey(node), IPPools())
+    wanted = _needs(HandleKey(handle), node, judging=work.datastore.lists_in_one_go)
     config, held, *judged = fetch_sound(work.datastore, work.log, *wanted, deadline=work.deadline)
     its_node, pools = map(if_sound, judged) if judged else (None, None)
     seen = NodeAndPools(its_node, pools) if its_node is not None and pools is not None else None

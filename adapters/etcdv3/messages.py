@@ -29,7 +29,7 @@ class Done(Value):
     revision: int
     rows: tuple[list[Row], ...]
     deleted: int
-    """How many keys the last deletion took away."""
+    """How many keys its deletions took away."""
     operations: tuple[int, ...] = ()
     """RANGE, PUT or DELETE, of each answer."""
     more: bool = False
@@ -102,7 +102,7 @@ def read_done(answer: bytes) -> Done:
                     rows.append(listed)
                     more = more or part
                 elif kind == DELETE:
-                    deleted = _read_deleted(delimited(result))
+                    deleted += _read_deleted(delimited(result))
     return Done(succeeded, revision, tuple(rows), deleted, tuple(operations), more, cluster)
 
 

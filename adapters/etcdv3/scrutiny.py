@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeVar
 
-    from adapters.etcdv3.transport import Range, Row
+    from adapters.etcdv3.transport import Range, Row, Writing
 
     T = TypeVar("T")
 
@@ -77,6 +77,27 @@ def write_result(done: Done, key: bytes, expected: int, operation: int = PUT) ->
     if found == expected:
         raise BadAnswer("it refuses a write whose condition holds")
     return WriteOutcome(done=False, revision=found)
+
+
+def writings_result(done: Done, writings: Sequence[Writing]) -> tuple[WriteOutcome, ...]:
+    """Of a transaction that puts and deletes keys if each is at its revision, else reads them."""
+    if done.revision <= 0:
+        raise BadAnswer(_NO_REVISION)
+    if done.succeeded:
+        deletions = sum(one.value is None for one in writings)
+        if done.operations != tuple([DELETE if one.value is None else PUT for one in writings]):
+            raise BadAnswer("it says that writes have happened, and shows others")
+        if done.deleted != deletions or done.revision <= max([one.revision for one in writings]):
+            raise BadAnswer("it says that a write has happened, and shows none")
+        return tuple([WriteOutcome(done=True, revision=done.revision) for _ in writings])
+    if done.operations != (RANGE,) * len(writings) or done.more:
+        raise BadAnswer("not what is there instead")
+    for one, rows in zip(writings, done.rows):
+        _require(rows, (one.key, b""), done.revision)
+    found = [rows[0][2] if rows else 0 for rows in done.rows]
+    if found == [one.revision for one in writings]:
+        raise BadAnswer("it refuses a write whose conditions hold")
+    return tuple([WriteOutcome(done=False, revision=revision) for revision in found])
 
 
 def deletion_result(done: Done) -> WriteOutcome:

@@ -99,6 +99,14 @@ class WriteOutcome(Value):
     revision: int
 
 
+class Writing(Value):
+    """A key's part of a write of several: to get that value (None: to go), if it is at that revision (0: not there)."""
+
+    key: bytes
+    value: bytes | None
+    revision: int
+
+
 class Heard(Value):
     """What an answer says of the store as a whole: the ID of its cluster, and its revision."""
 
@@ -139,6 +147,10 @@ class EtcdTransport(ABC):
     @abstractmethod
     def delete(self, key: bytes, revision: int | None, seconds: float) -> WriteOutcome:
         """Delete, if the key is at that revision (None: at any; not `done` with revision 0 if there is none)."""
+
+    @abstractmethod
+    def write_all(self, writings: Sequence[Writing], seconds: float) -> tuple[WriteOutcome, ...]:
+        """All of it, if each of the keys is as it says, else nothing; what became of each."""
 
     @abstractmethod
     def close(self) -> None:

@@ -13,7 +13,7 @@ import _thread
 
 from adapters.etcdv3 import etcdrpc
 from adapters.etcdv3.messages import DELETE, PUT, RANGE, Done, read_token
-from adapters.etcdv3.scrutiny import believed, deletion_result, page_result, read_result, write_result
+from adapters.etcdv3.scrutiny import believed, deletion_result, page_result, read_result, write_result, writings_result
 from adapters.etcdv3.transport import (
     DEADLINE_EXCEEDED,
     EtcdTransport,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from adapters.etcdv3.settings import Endpoint
-    from adapters.etcdv3.transport import EtcdTls, Page, Range, Row
+    from adapters.etcdv3.transport import EtcdTls, Page, Range, Row, Writing
     from adapters.wire.grpcio import Withheld
 
 
@@ -124,15 +124,23 @@ class Etcd3Transport(EtcdTransport):
             return self._write(key, revision, deletion, seconds, DELETE)
         return believed(lambda: deletion_result(self._transact((), (deletion,), (), seconds)))
 
+    def write_all(self, writings: Sequence[Writing], seconds: float) -> tuple[WriteOutcome, ...]:
+        guards = [_guard(one.key, one.revision) for one in writings]
+        wanted = [
+            transactions.Delete(one.key, prev_kv=True) if one.value is None else transactions.Put(one.key, one.value)
+            for one in writings
+        ]
+        otherwise = [transactions.Get(one.key) for one in writings]
+        return believed(lambda: writings_result(self._transact(guards, wanted, otherwise, seconds), writings))
+
     def close(self) -> None:
         with self._withheld():
             let_go(self._client)
 
     def _write(self, key: bytes, expected: int, operation: Any, seconds: float, kind: int = PUT) -> WriteOutcome:
         """If the key is at that revision; 0: if it is not there."""
-        guard = transactions.Mod(key) == expected if expected else transactions.Version(key) == 0
         otherwise = (transactions.Get(key),)
-        done = self._transact((guard,), (operation,), otherwise, seconds)
+        done = self._transact((_guard(key, expected),), (operation,), otherwise, seconds)
         return believed(lambda: write_result(done, key, expected, kind))
 
     def _transact(self, guards: Sequence[Any], wanted: Sequence[Any], otherwise: Sequence[Any], seconds: float) -> Done:
@@ -159,6 +167,10 @@ class Etcd3Transport(EtcdTransport):
             raise EtcdTransportError(DEADLINE_EXCEEDED, "no answer")
 
 
+def _guard(key: bytes, expected: int) -> Any:
+    return transactions.Mod(key) == expected if expected else transactions.Version(key) == 0
+
+
 def let_go(client: Client) -> None:
     """Close it, and wait for that as long as it may take. The library waits until its work on the connection is over,
     which a server that sends headers without end can prevent for ever; then the work ends with the process.
@@ -183,7 +195,7 @@ def _done(answer: Any) -> Done:
         answer.succeeded,
         answer.header.revision,
         tuple([[(row.key, row.value, row.mod_revision) for row in one.kvs] for one in ranges]),
-        deleted[-1] if deleted else 0,
+        sum(deleted),
         tuple([_OPERATIONS.get(one.WhichOneof("response"), 0) for one in answer.responses]),
         any(one.more for one in ranges),
         answer.header.cluster_id,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from time import monotonic
 
 from adapters.etcdv3 import messages
-from adapters.etcdv3.scrutiny import believed, deletion_result, page_result, read_result, write_result
+from adapters.etcdv3.scrutiny import believed, deletion_result, page_result, read_result, write_result, writings_result
 from adapters.etcdv3.transport import (
     DEADLINE_EXCEEDED,
     ONE_KEY,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from adapters.etcdv3.settings import Endpoint
-    from adapters.etcdv3.transport import EtcdTls, Page, Question, Range, Row
+    from adapters.etcdv3.transport import EtcdTls, Page, Question, Range, Row, Writing
     from adapters.wire.http2 import Exchange
     from adapters.wire.waiting import Work
 
@@ -108,6 +108,14 @@ class LeanEtcdTransport(EtcdTransport):
         deletion = messages.transaction((), (messages.delete(key),))
         return believed(lambda: deletion_result(self._transact(deletion, seconds)))
 
+    def write_all(self, writings: Sequence[Writing], seconds: float) -> tuple[WriteOutcome, ...]:
+        written = messages.transaction(
+            [_guard(one.key, one.revision) for one in writings],
+            [messages.delete(one.key) if one.value is None else messages.put(one.key, one.value) for one in writings],
+            [messages.get(one.key) for one in writings],
+        )
+        return believed(lambda: writings_result(self._transact(written, seconds), writings))
+
     def close(self) -> None:
         self._channel.close()
 
@@ -115,8 +123,7 @@ class LeanEtcdTransport(EtcdTransport):
         self, key: bytes, expected: int, operation: bytes, seconds: float, kind: int = messages.PUT
     ) -> WriteOutcome:
         """If the key is at that revision; 0: if it is not there."""
-        guard = messages.unchanged(key, expected) if expected else messages.absent(key)
-        written = messages.transaction((guard,), (operation,), (messages.get(key),))
+        written = messages.transaction((_guard(key, expected),), (operation,), (messages.get(key),))
         return believed(lambda: write_result(self._transact(written, seconds), key, expected, kind))
 
     def _transact(self, message: bytes, seconds: float) -> messages.Done:
@@ -149,6 +156,10 @@ class LeanEtcdTransport(EtcdTransport):
             except StatusFault:
                 pass
         return (yield from self._channel.call(request.method, request.message, seconds, request.token))
+
+
+def _guard(key: bytes, expected: int) -> bytes:
+    return messages.unchanged(key, expected) if expected else messages.absent(key)
 
 
 def _first_request(question: Question) -> _Request:

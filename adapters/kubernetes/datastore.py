@@ -46,6 +46,7 @@ class KubernetesDatastore(Datastore):
     """
 
     lists_in_one_go = False  # a page has 500 objects
+    brings_along = True
 
     def __init__(
         self, api: Api, clock: Clock, *, group: str = "", host_prefix: str = "cali", no_ipam: bool = False

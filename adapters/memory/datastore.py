@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from adapters.records.text_store import Row, Span
     from ports.clock import Clock, Deadline
-    from ports.datastore import Key, Need, Revision
+    from ports.datastore import Change, Key, Need, Revision
 
     Hook: TypeAlias = Callable[[str, Need[Any]], None]
     Snapshot: TypeAlias = tuple[dict[str, tuple[str, int]], int]
@@ -44,12 +44,12 @@ def numbered_uids() -> Callable[[], str]:
 
 
 class MemoryDatastore(TextStore):
-    """Hooks, each called with the verb (fetch, create, update or delete) and the key or listing it is about:
+    """Hooks, each called with the verb (fetch, create, update, delete or write) and the key or listing it is about:
 
     `before` runs first: raise to make the store fail, or write to it to be a rival that comes between.
     `after` runs when the verb has happened: raise to lose its answer.
     Verbs that a hook itself uses call no hooks and are not counted. `calls` counts how often each verb was asked for.
-    `lag` is what listings that may lag are answered from (None: from what is there now).
+    `lag` is what listings that may lag are answered from (None: from what is there now). `writes_together` may be set.
     """
 
     def __init__(self, clock: Clock, new_uid: Callable[[], str] | None = None) -> None:
@@ -103,6 +103,29 @@ class MemoryDatastore(TextStore):
         self._revision += 1
         del self._texts[address]
         self._run(self.after, "delete", key)
+
+    def swap_all(
+        self, changes: Sequence[Change], rows: Sequence[tuple[str, str | None]], deadline: Deadline
+    ) -> Revision:
+        self._count("write")
+        for change in changes:
+            self._run(self.before, "write", change.key)
+        self.expire(deadline)
+        for change, (address, _) in zip(changes, rows):
+            if change.replaces is not None:
+                self._check(change.key, address, change.replaces)
+            elif address in self._texts:
+                raise AlreadyExists(change.key)
+        self._revision += 1
+        for address, text in rows:
+            if text is None:
+                del self._texts[address]
+            else:
+                self._texts[address] = (text, self._revision)
+        revision = str(self._revision)
+        for change in changes:
+            self._run(self.after, "write", change.key)
+        return revision
 
     def records_text(self) -> dict[str, str]:
         """Everything stored, as etcd would hold it: key text → value text, in key order."""

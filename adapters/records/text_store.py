@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from ports.clock import Clock, Deadline
-    from ports.datastore import Need, Revision
+    from ports.datastore import Change, Need, Revision
 
     R = TypeVar("R")
     Row = tuple[str, str, str]
@@ -97,13 +97,13 @@ class TextStore(Datastore):
 
     def fetch(self, *needs: Need[Any], deadline: Deadline) -> tuple[Any, ...]:
         self.expire(deadline)
-        spans = [_spans(need) for need in needs]
+        spans = [spans_of(need) for need in needs]
         answers = iter(self.read([span for of_need in spans for span in of_need], deadline))
         return tuple([self._read_as(need, [next(answers) for _ in of_need]) for need, of_need in zip(needs, spans)])
 
     def unreadable(self, deadline: Deadline, listing: Listing[Any] | None = None) -> tuple[BadText, ...]:
         self.expire(deadline)
-        spans = _spans(listing) if listing else [Span(root, is_prefix=True) for root in ROOTS]
+        spans = spans_of(listing) if listing else [Span(root, is_prefix=True) for root in ROOTS]
         found: list[BadText] = []
         for span in spans:
             for address, text, revision in _given_up(self.read([span], deadline)[0]):
@@ -137,6 +137,18 @@ class TextStore(Datastore):
             raise Refused(f"operation Delete is not supported on {key}")
         self.remove(key, key_text(key), replaces, deadline)
 
+    def write(self, changes: Sequence[Change], deadline: Deadline) -> tuple[Stored[Any] | None, ...]:
+        self.expire(deadline)
+        rows = [(key_text(one.key), None if one.record is None else encode(one.key, one.record)) for one in changes]
+        revision = self.swap_all(changes, rows, deadline)
+        return tuple([None if one.record is None else Stored(one.key, one.record, revision) for one in changes])
+
+    def swap_all(
+        self, changes: Sequence[Change], rows: Sequence[tuple[str, str | None]], deadline: Deadline
+    ) -> Revision:
+        """Where there is `writes_together`: each row's text (None: nothing) over what its change replaces, or none."""
+        raise NotImplementedError
+
     def _born(self, record: Any) -> Any:
         """A v3 resource gets the uid and the creation time that it lacks; other records are as they are."""
         metadata = getattr(record, "metadata", None)
@@ -169,7 +181,8 @@ class TextStore(Datastore):
         return tuple(found)
 
 
-def _spans(need: Need[Any]) -> list[Span]:
+def spans_of(need: Need[Any]) -> list[Span]:
+    """What of a store answers a need."""
     if isinstance(need, Key):
         return [Span(key_text(need))]
     assert isinstance(need, Listing)  # noqa: S101 - a need is a key or a listing

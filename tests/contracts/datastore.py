@@ -28,6 +28,7 @@ from ports.datastore import (
     AllocationConfigKey,
     BlockKey,
     Blocks,
+    Change,
     ClusterInformationKey,
     ClusterInformations,
     Datastore,
@@ -440,3 +441,46 @@ class DatastoreContract(RecordContract):
         self.put_text(store, "/calico/ipam/v2/host/node-a/ipv4/block/10.0.0.64-30", "")
         assert store.list(Blocks(), SOON) == ()
         assert [one.record for one in store.list(Affinities(HOST_A), SOON)] == [Affinity("")]
+
+
+class TogetherContract:
+    """Beside `DatastoreContract`, for those that write several records at once."""
+
+    def test_several_changes_happen_at_once(self, store):
+        old = store.create(HandleKey("old"), Handle({V4_BLOCK: 1}), SOON)
+        block = store.create(BlockKey(V4_BLOCK), empty_block(V4_BLOCK), SOON)
+        changed = block.record.replace(sequence=8)
+        gone, new, written = store.write(
+            (
+                Change(old.key, None, old.revision),
+                Change(HandleKey("new"), Handle({V4_BLOCK: 2}), None),
+                Change(block.key, changed, block.revision),
+            ),
+            SOON,
+        )
+        assert gone is None
+        assert (new.record, written.record) == (Handle({V4_BLOCK: 2}), changed)
+        assert store.fetch(old.key, new.key, block.key, deadline=SOON) == (None, new, written)
+        store.update(new.key, Handle({}), new.revision, SOON)
+
+    @pytest.mark.parametrize("first", [False, True])
+    @pytest.mark.parametrize("fault", [AlreadyExists, Conflict, Missing])
+    def test_all_or_nothing(self, store, fault, first):
+        """Whichever of the changes it is that cannot be made; it is named."""
+        block = store.create(BlockKey(V4_BLOCK), empty_block(V4_BLOCK), SOON)
+        handle = store.create(HandleKey("h"), Handle({V4_BLOCK: 1}), SOON)
+        fine = Change(block.key, block.record.replace(sequence=8), block.revision)
+        wrong = {
+            AlreadyExists: Change(handle.key, Handle({}), None),
+            Conflict: Change(handle.key, Handle({}), block.revision),
+            Missing: Change(HandleKey("none"), None, handle.revision),
+        }[fault]
+        with pytest.raises(fault, match=str(wrong.key).replace("(", ".").replace(")", ".")):
+            store.write((wrong, fine) if first else (fine, wrong), SOON)
+        assert store.fetch(block.key, handle.key, HandleKey("none"), deadline=SOON) == (block, handle, None)
+
+    def test_past_the_deadline_nothing_is_written(self, store, clock):
+        clock.advance(SOON.at + 1)
+        with pytest.raises(Expired):
+            store.write((Change(HandleKey("h"), Handle({}), None),), SOON)
+        assert store.get(HandleKey("h"), Deadline(SOON.at + 100)) is None

@@ -29,6 +29,7 @@ from adapters.etcdv3.transport import (
     EtcdTransportError,
     EtcdUntrusted,
     WriteOutcome,
+    Writing,
 )
 from patience import at_best, until
 from services.etcd import Authority, Etcd
@@ -133,6 +134,17 @@ class EtcdTransportContract:
         etcd.create(b"/k", b"v", 5)
         assert etcd.delete(b"/k", None, 5).done
         assert etcd.delete(b"/k", None, 5) == WriteOutcome(False, 0)
+
+    def test_several_keys_are_written_at_once_or_none(self, etcd):
+        first = etcd.create(b"/a", b"v", 5)
+        swap = [Writing(b"/a", None, first.revision), Writing(b"/b", b"", 0), Writing(b"/c", b"w", 0)]
+        done = etcd.write_all(swap, 5)
+        assert done == (WriteOutcome(True, first.revision + 1),) * 3
+        there = [(b"/b", b"", done[0].revision), (b"/c", b"w", done[0].revision)]
+        assert etcd.read([ANY], 5) == [there]
+        again = etcd.write_all([Writing(b"/d", b"x", 0), *swap], 5)
+        assert again == tuple([WriteOutcome(False, revision) for revision in (0, 0, *[done[0].revision] * 2)])
+        assert etcd.read([ANY], 5) == [there]
 
     def test_ranges_are_answered_in_the_order_asked_and_rows_in_key_order(self, etcd):
         for key in (b"/b/2", b"/b/10", b"/a", b"/b", b"/c", b"/b/\xff"):

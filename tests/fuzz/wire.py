@@ -14,7 +14,8 @@ from google.protobuf.message import DecodeError
 
 from adapters.etcdv3 import etcd_api_pb2, messages
 from adapters.etcdv3.discovery import _Unanswered, parse_answer
-from adapters.etcdv3.scrutiny import deletion_result, read_result, write_result
+from adapters.etcdv3.scrutiny import deletion_result, read_result, write_result, writings_result
+from adapters.etcdv3.transport import Writing
 from adapters.grpc import cni_dataplane_pb2
 from adapters.grpc.messages import read_add_reply, read_del_reply
 from adapters.kubernetes.answers import NoReply, Reply, read_answer
@@ -208,6 +209,7 @@ def _scrutiny(octets: bytes) -> None:
     for judge in (
         lambda: write_result(done, b"/calico/a", 5),
         lambda: write_result(done, b"/calico/a", 0, messages.DELETE),
+        lambda: writings_result(done, (Writing(b"/calico/a", b"", 5), Writing(b"/calico/b", None, 0))),
         lambda: deletion_result(done),
     ):
         with Allowed(ValueError):

@@ -20,14 +20,14 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "the handle is not counted up before the block is written": (
         "usecases/ipam/count_handle.py",
-        "        counts[block] = counts.get(block, 0) + count\n",
-        "        counts[block] = counts.get(block, 0) + count - 1\n",
+        "    counts[block] = counts.get(block, 0) + count\n",
+        "    counts[block] = counts.get(block, 0) + count - 1\n",
         0,
     ),
     "a lost reply is taken for a failure": (
         "usecases/ipam/take_addresses.py",
-        "        if found is not None and ours:\n",
-        "        if found is not None and ours and failure is None:\n",
+        "        if self._found is not None and ours:\n",
+        "        if self._found is not None and ours and failure is None:\n",
         556,
     ),
     "addresses are not freed before the handle is counted down": (
@@ -111,9 +111,24 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "a handle may count as many as it likes": (
         "usecases/ipam/count_handle.py",
-        "        if limit and held + count > limit:\n",
-        "        if False:\n",
+        "    if limit and held + count > limit:\n",
+        "    if False:\n",
         11,
+    ),
+    "of two records written together one is written over whatever is there": (
+        "adapters/memory/datastore.py",
+        "            elif address in self._texts:\n                raise AlreadyExists(change.key)\n",
+        "",
+        16,
+    ),
+    "a handle goes together with a block whatever it counts by now": (
+        "usecases/ipam/free_addresses.py",
+        "    changes = [Change(stored.key, None, stored.revision)]\n",
+        (
+            "    now_counted = work.datastore.get(stored.key, work.deadline) or stored\n"
+            "    changes = [Change(stored.key, None, now_counted.revision)]\n"
+        ),
+        200,
     ),
     "undo forgets what was taken": (
         "usecases/calls/safeguards.py",

@@ -45,7 +45,7 @@ class Stall(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """`writes` is the key of the record that it creates, changes or deletes; "" if it only reads."""
+    """`writes` are the keys of the records that it creates, changes or deletes, by spaces; "" if it only reads."""
 
     number: int
     writes: str
@@ -228,15 +228,16 @@ def _parse(frames: list[bytes], number: int) -> Request:
         wanted = TxnRequest.FromString(message)
     except DecodeError:
         return Request(number, "", ())
-    writes, reads = "", []
+    writes: list[str] = []
+    reads: list[str] = []
     for operation in wanted.success:
         if operation.HasField("request_range"):
             reads.append(operation.request_range.key.decode())
         elif operation.HasField("request_put"):
-            writes = operation.request_put.key.decode()
+            writes.append(operation.request_put.key.decode())
         else:
-            writes = operation.request_delete_range.key.decode()
-    return Request(number, writes, tuple(reads))
+            writes.append(operation.request_delete_range.key.decode())
+    return Request(number, " ".join(writes), tuple(reads))
 
 
 def _exactly(source: socket.socket, size: int) -> bytes:

@@ -62,6 +62,7 @@ class Meddled(Datastore):
     def __init__(self, store: Datastore) -> None:
         self.store = store
         self.lists_in_one_go = store.lists_in_one_go
+        self.brings_along, self.writes_together = store.brings_along, store.writes_together
         self.before = None
         self.writes: list[tuple[str, object]] = []
         self.fetches = 0
@@ -93,6 +94,10 @@ class Meddled(Datastore):
     def delete(self, key, replaces, deadline):
         self._meddle("delete", key)
         self.store.delete(key, replaces, deadline)
+
+    def write(self, changes, deadline):
+        self._meddle("write", *[change.key for change in changes])
+        return self.store.write(changes, deadline)
 
     def unreadable(self, deadline, listing=None):
         return self.store.unreadable(deadline, listing)
@@ -210,7 +215,7 @@ class Library:
         left = [times]
 
         def hook(done: str, key: object) -> None:
-            if left[0] and done == verb and isinstance(key, kind):
+            if left[0] and done in {verb, "write"} and isinstance(key, kind):
                 left[0] -= 1
                 move(key)
 

@@ -77,15 +77,18 @@ class World:
     """`store` is shared; each call gets a runtime of its own over whatever view of the store it is given.
 
     `paged`: listings go page by page, so those that may lag are asked for; until `stand_still` they show a cluster
-    without blocks.
+    without blocks. `together`: several records are written at once, and what may lag is read before the host's lock.
     """
 
-    def __init__(self, *, strict: bool = False, cooldown: int = 0, paged: bool = False, now: int = START) -> None:
+    def __init__(
+        self, *, strict: bool = False, cooldown: int = 0, paged: bool = False, together: bool = False, now: int = START
+    ) -> None:
         self._checked = -1
         self.former = MemoryFormer(lambda _netconf: self.runtime(), None, None)
         self.clock = MemoryClock(now)
         self.store = RememberingDatastore(self.clock)
         self.store.lists_in_one_go = not paged
+        self.store.writes_together = self.store.brings_along = together
         for node in NODES:
             self.store.create(NodeKey(node), Node(Metadata(node)), NEVER)
         self.store.create(IPPoolKey("p4"), Pool(Metadata("p4"), str(POOL), 30), NEVER)

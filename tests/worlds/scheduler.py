@@ -22,10 +22,10 @@ from ports.datastore import Affinities, AffinityKey, Datastore, Stored
 from ports.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ports.clock import Deadline
-    from ports.datastore import Key, Need, Revision
+    from ports.datastore import Change, Key, Need, Revision
 
 PROCEED, LOSE_REPLY, DIE_BEFORE, DIE_AFTER = range(4)
 FATE_WORDS = ("ok", "reply lost", "dies before", "dies after")
@@ -143,6 +143,7 @@ class _Observed(Datastore):
 
     def __init__(self, store: Datastore, schedule: Schedule, process: Process) -> None:
         self.lists_in_one_go = store.lists_in_one_go
+        self.brings_along, self.writes_together = store.brings_along, store.writes_together
         self._store = store
         self._schedule = schedule
         self._process = process
@@ -180,6 +181,10 @@ class _Observed(Datastore):
 
     def delete(self, key: Key[Any], replaces: Revision | None, deadline: Deadline) -> None:
         self._do(f"delete {key}", lambda: self._store.delete(key, replaces, deadline))
+
+    def write(self, changes: Sequence[Change], deadline: Deadline) -> tuple[Stored[Any] | None, ...]:
+        what = f"write {', '.join([str(change.key) for change in changes])}"
+        return self._do(what, lambda: self._store.write(changes, deadline))
 
 
 def closed_gate() -> Any:

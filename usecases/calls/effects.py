@@ -6,8 +6,10 @@ a plugin that said no has given out none, and is left alone afterwards.
 
 from __future__ import annotations
 
+from domain.cni.plugin_conf import OWN_IPAM
 from domain.cni.result import Result
-from ports.errors import Refused
+from ports.errors import PortError, Refused
+from ports.ipam_plugin import IpamCall
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,12 +19,21 @@ if TYPE_CHECKING:
     from domain.workload.attachment import Attachment
     from ports.clock import Deadline
     from ports.dataplane import Connected
-    from ports.ipam_plugin import IpamCall
     from ports.runtime import BridgeRuntime, Runtime
     from usecases.calls.call import Call
     from usecases.calls.safeguards import Undo
 
 DEVICE_SHARE = 2.0  # seconds that the device's removal has, however late it is
+
+
+def expect_ipam(call: Call, runtime: Runtime) -> None:
+    """Before the first question of a call: what our IPAM plugin reads first may come along. Nothing is refused here."""
+    if call.netconf.ipam.type != OWN_IPAM:
+        return
+    try:
+        runtime.ipam_plugin.expect(IpamCall(call.request, call.netconf, call.netconf_text), call.deadline)
+    except PortError as error:
+        runtime.log.debug("Nothing is read ahead", error=error)
 
 
 def ask_ipam(runtime: Runtime | BridgeRuntime, ipam_call: IpamCall, deadline: Deadline, undo: Undo) -> Result:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from domain.ipam.block import Handle
 from domain.ipam.errors import HandleFull
-from ports.datastore import BlockKey, HandleKey
+from domain.value import Value
+from ports.datastore import BlockKey, Change, HandleKey
 from ports.errors import AlreadyExists, Conflict, Missing
 from usecases.ipam.work import DELETE, guarded_write, until_won, write_once
 
@@ -33,12 +34,7 @@ def increment(work: Work, handle: str, block: Cidr, count: int, limit: int = 0) 
     key = HandleKey(handle)
 
     def more(stored: Handle | None) -> Handle:
-        counts = dict(stored.blocks) if stored else {}
-        held = sum(number for cidr, number in counts.items() if cidr.version == block.version)
-        if limit and held + count > limit:
-            raise HandleFull(handle, held, limit)
-        counts[block] = counts.get(block, 0) + count
-        return stored.replace(blocks=counts) if stored else Handle(counts)
+        return _raised(stored, block, Counting(handle, count, limit))
 
     try:
         written = write_once(work, key, None, more(None))
@@ -46,6 +42,44 @@ def increment(work: Work, handle: str, block: Cidr, count: int, limit: int = 0) 
         written = guarded_write(work, key, more)
     assert written is not None  # noqa: S101 - `more` never deletes
     return written
+
+
+class Counting(Value):
+    """How many more addresses a handle is to count, and how many of one version it may."""
+
+    handle: str
+    count: int
+    limit: int = 0
+
+
+def count_and_write(work: Work, found: Stored[Block], taken: Block, counting: Counting) -> Stored[Block]:
+    """Count a handle up as `increment` does, and write the block over what was found of it: both or neither.
+
+    `AlreadyExists`, `Conflict` or `Missing` if one of the two has changed: a handle counts as not there until this work
+    has counted it.
+    """
+    handle = counting.handle
+    known = work.counted.pop(handle, None)  # once: it may be out of date, and full
+    more = _raised(known.record if known else None, taken.cidr, counting)
+    changes = (
+        Change(HandleKey(handle), more, known.revision if known else None),
+        Change(found.key, taken.replace(sequence=found.record.sequence + 1), found.revision),
+    )
+    counted, written = work.datastore.write(changes, work.deadline)
+    assert counted is not None  # noqa: S101 - narrows the type
+    assert written is not None  # noqa: S101 - as above
+    work.counted[handle] = counted
+    return written
+
+
+def _raised(stored: Handle | None, block: Cidr, counting: Counting) -> Handle:
+    count, limit = counting.count, counting.limit
+    counts = dict(stored.blocks) if stored else {}
+    held = sum(number for cidr, number in counts.items() if cidr.version == block.version)
+    if limit and held + count > limit:
+        raise HandleFull(counting.handle, held, limit)
+    counts[block] = counts.get(block, 0) + count
+    return stored.replace(blocks=counts) if stored else Handle(counts)
 
 
 def take_back(work: Work, incremented: Stored[Handle], block: Cidr, count: int, found: Stored[Block] | None) -> None:

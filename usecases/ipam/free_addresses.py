@@ -1,4 +1,4 @@
-"""Take addresses back: write the block first, then count the handle down.
+"""Take addresses back: write the block first, then count the handle down, or both in one where a datastore can do that.
 
 A death in between leaves a handle that counts too much; the next DEL finds no such address in the block and corrects
 the handle. An empty block that no node is affine to is deleted with its last address.
@@ -11,12 +11,12 @@ from __future__ import annotations
 from domain.ipam.block import Owner
 from domain.ipam.pools import deselects, enabled_pools, pool_of
 from domain.value import Value
-from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPPools, NodeKey
+from ports.datastore import AllocationConfigKey, BlockKey, Change, HandleKey, IPPools, NodeKey
 from ports.errors import Conflict, Damaged, Missing, PortError
 from usecases.ipam.claim_block import release_claim
 from usecases.ipam.count_handle import lower, settle
 from usecases.ipam.sound_records import tell_damaged
-from usecases.ipam.work import DELETE, LEAVE, guarded_write
+from usecases.ipam.work import DELETE, LEAVE, Delete, guarded_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from domain.ipam.pools import AllocationConfig, Pool
     from domain.ipam.request import Allocation, AssignRequest
     from ports.datastore import Stored
-    from usecases.ipam.work import Delete, Leave, Work
+    from usecases.ipam.work import Leave, Work
 
 
 _UNTIL_REPAIRED = 1 << 62  # seconds
@@ -53,6 +53,8 @@ def free_held(work: Work, stored: Stored[Handle], cooldown: int, seen: NodeAndPo
     again before it writes. A damaged block keeps what it has.
     """
     handle = HandleKey.of(stored).handle
+    if work.datastore.writes_together and stored.record.blocks and _free_together(work, stored, cooldown, seen):
+        return True
     latest: Stored[Handle] | None = stored
     as_given = True
     for cidr, counted in stored.record.blocks.items():
@@ -71,6 +73,39 @@ def free_held(work: Work, stored: Stored[Handle], cooldown: int, seen: NodeAndPo
     if not stored.record.blocks:
         guarded_write(work, stored.key, _delete_if_bare, stored)
     return as_given
+
+
+def _free_together(work: Work, stored: Stored[Handle], cooldown: int, seen: NodeAndPools | None) -> bool:
+    """Free all and delete the handle in one write.
+
+    False, and nothing is written, if somebody was faster, or a block is gone or damaged.
+    """
+    handle, now = HandleKey.of(stored).handle, work.clock.now()
+    try:
+        found = work.datastore.fetch(*[BlockKey(cidr) for cidr in stored.record.blocks], deadline=work.deadline)
+    except Damaged:
+        return False
+    changes = [Change(stored.key, None, stored.revision)]
+    emptied: list[Block] = []
+    for one in found:
+        if one is None:
+            return False
+        block = one.record.collect(now, cooldown)
+        held = block.held_by(handle)
+        after = settled(one.record, block.release(held, now, cooldown))
+        if isinstance(after, Delete):
+            changes.append(Change(one.key, None, one.revision))
+            continue
+        changes.append(Change(one.key, after, one.revision))
+        if held and after.is_empty():
+            emptied.append(after)
+    try:
+        work.datastore.write(changes, work.deadline)
+    except (Conflict, Missing):
+        return False
+    for block in emptied:
+        give_up_if_deselected(work, block, seen)
+    return True
 
 
 def _delete_if_bare(found: Handle | None) -> Delete | Leave:

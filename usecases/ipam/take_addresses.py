@@ -1,4 +1,4 @@
-"""Take addresses out of one block: the handle is counted up, then the block is written.
+"""Take addresses out of one block: the handle is counted up, then the block is written, or both in one.
 
 A write whose reply was lost may have happened: the block is read again, and if it holds our very attribute (its
 timestamp is this call's own) the addresses are ours and are adopted.
@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from domain.ipam.request import Allocation
 from domain.value import Value
-from ports.errors import Conflict, Damaged, Missing, PortError, Unavailable
-from usecases.ipam.count_handle import increment, take_back
+from ports.errors import AlreadyExists, Conflict, Damaged, Missing, PortError, Unavailable
+from usecases.ipam.count_handle import Counting, count_and_write, increment, take_back
 from usecases.ipam.work import LostRace, rewrite, until_won
 
 TYPE_CHECKING = False
@@ -39,32 +39,74 @@ class Want(Value):
 
 def take_addresses(work: Work, stored: Stored[Block], want: Want) -> tuple[Allocation, ...]:
     """As many of the wanted addresses as the block has; none if it is full, gone, or no longer ours."""
-    before = _ours(stored.record, want)
-    found: Stored[Block] | None = stored
+    return until_won(stored.key, _Taking(work, stored, want).attempt)
 
-    def take() -> tuple[Allocation, ...]:
-        nonlocal found
+
+class _Taking:
+    """Addresses of one block, for one request."""
+
+    def __init__(self, work: Work, stored: Stored[Block], want: Want) -> None:
+        self._work = work
+        self._want = want
+        self._key = stored.key
+        self._found: Stored[Block] | None = stored
+        self._before = _ours(stored.record, want)
+        self._together = work.datastore.writes_together
+
+    def attempt(self) -> tuple[Allocation, ...]:
+        found, want = self._found, self._want
         if found is None or (want.affine and found.record.affinity != str(want.request.owner)):
             return ()
-        block = found.record.collect(work.clock.now(), want.cooldown)
-        ordinals = _usable(work, block, want)
+        block = found.record.collect(self._work.clock.now(), want.cooldown)
+        ordinals = _usable(self._work, block, want)
         if not ordinals:
             return ()
-        handle = increment(work, want.request.handle, block.cidr, len(ordinals), want.request.max_per_handle)
-        failure: PortError | None = None
-        try:
-            found = rewrite(work, found, block.take(ordinals, want.request.attribute))
-        except (Unavailable, Conflict, Missing) as error:
-            failure = error
-            found = _read_again(work, stored.key, failure)
-        ours = (_ours(found.record, want) if found else frozenset()) - before
-        if len(ours) < len(ordinals):
-            take_back(work, handle, block.cidr, len(ordinals) - len(ours), found)
-        if found is not None and ours:
+        write = self._write_with_handle if self._together else self._write_after_handle
+        failure = write(found, block.take(ordinals, want.request.attribute), len(ordinals))
+        ours = self._taken()
+        if self._found is not None and ours:
             return tuple(Allocation(block.cidr, ordinal, block.sequence) for ordinal in sorted(ours))
         raise failure if isinstance(failure, Unavailable) else LostRace
 
-    return until_won(stored.key, take)
+    def _taken(self) -> frozenset[int]:
+        """What the block, as it was last seen, has for this call and had not before."""
+        return (_ours(self._found.record, self._want) if self._found else frozenset()) - self._before
+
+    def _write_after_handle(self, found: Stored[Block], taken: Block, count: int) -> PortError | None:
+        """What kept it from happening, or its answer from coming."""
+        work, request = self._work, self._want.request
+        handle = increment(work, request.handle, taken.cidr, count, request.max_per_handle)
+        failure: PortError | None = None
+        try:
+            self._found = rewrite(work, found, taken)
+        except (Unavailable, Conflict, Missing) as error:
+            failure = error
+            self._found = _read_again(work, self._key, failure)
+        if missing := count - len(self._taken()):
+            take_back(work, handle, taken.cidr, missing, self._found)
+        return failure
+
+    def _write_with_handle(self, found: Stored[Block], taken: Block, count: int) -> PortError | None:
+        """The same in one write, for a handle that this call has made. Later attempts take one step after the other."""
+        work, request = self._work, self._want.request
+        try:
+            counting = Counting(request.handle, count, request.max_per_handle)
+            self._found = count_and_write(work, found, taken, counting)
+        except (Unavailable, AlreadyExists, Conflict, Missing) as error:
+            self._together = False
+            self._found = _read_again(work, self._key, error)
+            if self._found is not None and isinstance(error, Unavailable) and not self._taken():
+                _outdo(work, self._found)
+            return error
+        return None
+
+
+def _outdo(work: Work, found: Stored[Block]) -> None:
+    """Rewrite a block unchanged, so that a write over what was there before, which may still be under way, fails."""
+    try:
+        rewrite(work, found, found.record)
+    except (Conflict, Missing):  # somebody else has changed it
+        return
 
 
 def _read_again(work: Work, key: Key[Block], failure: PortError) -> Stored[Block] | None:

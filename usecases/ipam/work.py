@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from domain.ipam.address import Address
-    from domain.ipam.block import Block
+    from domain.ipam.block import Block, Handle
     from ports.clock import Clock, Deadline
     from ports.datastore import Datastore, Key, Stored
     from ports.log import Log
@@ -38,10 +38,11 @@ def _unknown(_address: Address) -> str:
 class Work:
     """`interface_of` tells which interface of this machine an address is routed to, "" for none.
 
-    `doing` hears what is being done, for a person who waits.
+    `doing` hears what is being done, for a person who waits. `counted` are handles, by name, as they were last written
+    together with a block.
     """
 
-    __slots__ = ("clock", "datastore", "deadline", "doing", "interface_of", "log")
+    __slots__ = ("clock", "counted", "datastore", "deadline", "doing", "interface_of", "log")
 
     def __init__(self, datastore: Datastore, clock: Clock, log: Log, deadline: Deadline) -> None:
         self.datastore = datastore
@@ -50,11 +51,12 @@ class Work:
         self.deadline = deadline
         self.interface_of: Callable[[Address], str] = _unknown
         self.doing: Callable[[str], None] = unheard
+        self.counted: dict[str, Stored[Handle]] = {}
 
     def until(self, deadline: Deadline) -> Work:
         """The same work with another deadline."""
         work = Work(self.datastore, self.clock, self.log, deadline)
-        work.interface_of = self.interface_of
+        work.interface_of, work.counted = self.interface_of, self.counted
         return work
 
     @classmethod

@@ -28,7 +28,6 @@ from domain.workload.identity import endpoint_name, host_interface_name
 from domain.workload.pod_endpoint import pod_endpoint
 from ports.datastore import IPPools
 from ports.errors import PortError
-from ports.ipam_plugin import IpamCall
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,12 +56,10 @@ class PodSubject(Value):
 
 
 def expect_pod(call: Call, runtime: Runtime, identity: Identity) -> None:
-    """Before the first question of an ADD: what it reads next may come along. Nothing is refused here."""
+    """Before the first question of an ADD: what it reads next of its pod may come along. Nothing is refused here."""
     try:
         if call.netconf.policy.is_kubernetes:
             runtime.cluster.expect(identity.namespace, identity.pod)
-        if call.netconf.ipam.type == OWN_IPAM and not call.netconf.readiness_gates:  # those take their time
-            runtime.ipam_plugin.expect(IpamCall(call.request, call.netconf, call.netconf_text), call.deadline)
     except PortError as error:
         runtime.log.debug("Nothing is read ahead", error=error)
 

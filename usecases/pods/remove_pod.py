@@ -9,12 +9,11 @@ Invariant: the endpoint of another sandbox of the same pod stays; every part is 
 from __future__ import annotations
 
 from domain.cni.errors import CniError
-from domain.cni.plugin_conf import OWN_IPAM
 from ports.errors import Conflict, Damaged, Missing, Refused, Unauthorized, Unavailable
 from ports.ipam_plugin import IpamCall
 from usecases.calls.cluster_ready import CLUSTER, require_ready
 from usecases.calls.deletion import FIRST_ANSWER
-from usecases.calls.effects import Disconnection
+from usecases.calls.effects import Disconnection, expect_ipam
 from usecases.calls.find_endpoint import endpoint_key, endpoints_like, matching
 from usecases.calls.former_ipam import RecordRemoval
 from usecases.calls.safeguards import attempt
@@ -70,7 +69,7 @@ class _PodRemoval(RecordRemoval):
     def look(self) -> None:
         """An outage, and credentials that are refused, are told within ten seconds as something to retry."""
         first = self._call.deadline.sooner(self._runtime.clock.monotonic(), FIRST_ANSWER)
-        self._expect_release()
+        expect_ipam(self._call, self._runtime)
         own = endpoint_key(self._identity)  # read by name too: a damaged record is in no listing
         needs = (CLUSTER, endpoints_like(self._identity), own)
         try:
@@ -84,13 +83,6 @@ class _PodRemoval(RecordRemoval):
         if self._stored is not None and self._is_of_other_interface(self._stored.record):
             self._runtime.log.info("Keeping what another interface has that is still there", endpoint=self._stored.key)
             self._keep = True
-
-    def _expect_release(self) -> None:
-        """What the release reads first may come along."""
-        call = self._call
-        if call.netconf.ipam.type == OWN_IPAM:
-            ipam_call = IpamCall(call.request, call.netconf, call.netconf_text)
-            self._runtime.ipam_plugin.expect(ipam_call, call.deadline)
 
     def _is_of_other_interface(self, endpoint: WorkloadEndpoint) -> bool:
         """Only an endpoint of this very sandbox tells of the sandbox's interfaces."""

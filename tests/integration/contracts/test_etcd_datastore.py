@@ -15,7 +15,7 @@ from adapters.linux.clock import SystemClock
 from adapters.linux.process.signals import Withheld
 from adapters.records.codec import key_text
 from adapters.records.text_store import Span
-from contracts.datastore import SOON, DatastoreContract
+from contracts.datastore import SOON, DatastoreContract, TogetherContract
 from domain.ipam.block import Handle
 from ports.datastore import HandleKey, Handles
 from ports.errors import Conflict, Missing
@@ -71,7 +71,7 @@ def test_what_is_read_in_pages_is_all_there_was_at_one_instant(server, transport
         assert [one.key for one in store.list(Handles(), SOON)] == [HandleKey("h"), *keys[:-1]]
 
 
-class TestEtcdDatastore(DatastoreContract):
+class TestEtcdDatastore(DatastoreContract, TogetherContract):
     @pytest.fixture(params=[(library, False), (lean, False), (lean, True)], ids=["library", "lean", "in pages"])
     def store(self, request, clock, server):
         transport, pages = request.param

@@ -74,14 +74,15 @@ def requests(rigs: Rigs) -> dict[str, list[Request]]:
 def test_calls_write_what_this_suite_expects(requests: dict[str, list[Request]]) -> None:
     """Else there are moments that it does not try any more."""
     kinds = {verb: [kind(request) for request in those if request.writes] for verb, those in requests.items()}
-    assert kinds[ADD] == ["affinity", "block", "affinity", "handle", "block", "endpoint", "profile"]
-    assert kinds[DEL] == ["block", "handle", "endpoint"]
+    assert kinds[ADD] == ["affinity", "block", "affinity", "handle and block", "endpoint", "profile"]
+    assert kinds[DEL] == ["handle and block", "endpoint"]
 
 
 def kind(request: Request) -> str:
     parts = {"host": "affinity", "assignment": "block", "handle": "handle"}
     parts |= {"workloadendpoints": "endpoint", "profiles": "profile"}
-    return next(name for part, name in parts.items() if f"/{part}/" in request.writes)
+    keys = request.writes.split()
+    return " and ".join([next(name for part, name in parts.items() if f"/{part}/" in key) for key in keys])
 
 
 def moments(requests: list[Request], fault: str, replied: int) -> Iterator[Moment]:

@@ -33,10 +33,10 @@ class Once:
         self.done: list[str] = []
 
     def __call__(self) -> None:
-        key = self._proxy.requests[-1].writes
-        if key not in self.done:
-            self.done.append(key)
-            self._work(key)
+        for key in self._proxy.requests[-1].writes.split():
+            if key not in self.done:
+                self.done.append(key)
+                self._work(key)
 
 
 def test_a_rival_and_a_compaction_come_between_read_and_write(rig: Rig) -> None:
@@ -106,7 +106,7 @@ def make_room(rig: Rig) -> None:
     rig.alarm(active=False)
 
 
-@pytest.mark.parametrize("number", range(1, 8))
+@pytest.mark.parametrize("number", range(1, 7))
 def test_the_alarm_goes_off_before_a_write_of_an_add(rig: Rig, number: int) -> None:
     """What can be taken back without writing is; the DEL after the alarm does the rest."""
     rig.reset()
@@ -260,8 +260,8 @@ def test_p04_no_answer_ends_in_time(rig: Rig, line: Callable[[str], Line]) -> No
         "black hole": None,
         "request unanswered": Moment(1, replied=False),
         "headers only, first": Moment(1, replied=True),
-        "headers only, read": Moment(3, replied=True),
-        "headers only, write": Moment(6, replied=True),
+        "headers only, read": Moment(2, replied=True),
+        "headers only, write": Moment(4, replied=True),
     }
     rig.host.net.ip("link", "add", "hole", "type", "veth", "peer", "name", "nobody")
     rig.host.net.ip("link", "set", "nobody", "up")

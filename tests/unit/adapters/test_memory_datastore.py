@@ -6,7 +6,7 @@ import pytest
 
 from adapters.memory.clock import MemoryClock
 from adapters.memory.datastore import MemoryDatastore
-from contracts.datastore import HOST_A, SOON, V4_BLOCK, DatastoreContract
+from contracts.datastore import HOST_A, SOON, V4_BLOCK, DatastoreContract, TogetherContract
 from domain.ipam.block import Affinity, Handle
 from ports.datastore import AffinityKey, HandleKey, Handles
 from ports.errors import Conflict, Unavailable
@@ -20,7 +20,7 @@ def store():
     return MemoryDatastore(MemoryClock())
 
 
-class TestMemoryDatastore(DatastoreContract):
+class TestMemoryDatastore(DatastoreContract, TogetherContract):
     @pytest.fixture
     def store(self, clock):
         return MemoryDatastore(clock)

@@ -48,3 +48,11 @@ def test_a_write_that_would_fail_fails(world):
     rehearsal.delete(A, None, deadline)
     with pytest.raises(Missing):
         rehearsal.delete(A, None, deadline)
+
+
+def test_several_records_are_not_rehearsed_together(world):
+    """Who can do with one after the other asks first."""
+    rehearsal, _, deadline = world
+    assert not rehearsal.writes_together
+    with pytest.raises(NotImplementedError):
+        rehearsal.write((), deadline)

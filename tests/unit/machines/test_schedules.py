@@ -24,13 +24,18 @@ earlier = st.lists(st.tuples(st.sampled_from([*CONTAINERS, *FILLERS]), st.sample
 
 left_behind = st.lists(st.tuples(st.integers(0, 7), st.sampled_from([PENDING, PENDING_DELETION])), max_size=3)
 turns = st.lists(st.tuples(st.integers(0, 11), st.sampled_from(FATES)), max_size=150)
-kinds = st.fixed_dictionaries({"strict": flags, "paged": flags, "cooldown": st.sampled_from([0, 0, 30])})
+listing = st.sampled_from([{"paged": True}, {"together": True}, {}])
+kinds = st.builds(
+    lambda kind, how: {**kind, **how},
+    st.fixed_dictionaries({"strict": flags, "cooldown": st.sampled_from([0, 0, 30])}),
+    listing,
+)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(earlier, calls, left_behind, turns, kinds)
 def test_any_interleaving_keeps_the_invariants_and_repeated_del_cleans_up(before, asked, left, turns, kind):
-    """Also where listings go page by page, and one of them shows a moment long past."""
+    """Also where listings go page by page, and one shows a moment long past; and where two records are one write."""
     world = World(**kind)
     for place, state in left:
         world.leave_behind(place, state)

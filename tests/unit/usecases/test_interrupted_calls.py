@@ -12,7 +12,7 @@ from ports.datastore import HandleKey
 from worlds.one_node import NEVER, OneNode
 
 BOTH = IpamSettings(type="calico-ipam", assign_ipv4="true", assign_ipv6="true")
-WRITES = {"create", "update", "delete"}
+WRITES = {"create", "update", "delete", "write"}
 
 
 class Signal(BaseException):
@@ -41,10 +41,12 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("claimed", [False, True])
-def test_an_add_that_is_interrupted_after_any_write_leaves_nothing(call, claimed):
+@pytest.mark.parametrize("together", [False, True])
+def test_an_add_that_is_interrupted_after_any_write_leaves_nothing(call, claimed, together):
     interrupted = 0
     for nth in range(1, 20):
         node = OneNode()
+        node.datastore.writes_together = node.datastore.brings_along = together
         if claimed:
             node.assign("c2", ipam=BOTH)
             node.release("c2")

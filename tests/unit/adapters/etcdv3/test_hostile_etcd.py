@@ -12,8 +12,8 @@ import pytest
 
 from adapters.etcdv3.datastore import EtcdDatastore
 from adapters.etcdv3.messages import DELETE, PUT, RANGE, Done, read_token
-from adapters.etcdv3.scrutiny import believed, deletion_result, page_result, read_result, write_result
-from adapters.etcdv3.transport import INTERNAL, EtcdTransportError, Page, WriteOutcome
+from adapters.etcdv3.scrutiny import believed, deletion_result, page_result, read_result, write_result, writings_result
+from adapters.etcdv3.transport import INTERNAL, EtcdTransportError, Page, WriteOutcome, Writing
 from adapters.wire.protobuf import octets
 from domain.cni.errors import CniError
 from domain.ipam.block import HOST, Owner
@@ -370,6 +370,37 @@ def test_a_write_that_can_be_true_is_passed_on(done, expected, outcome):
 )
 def test_a_write_that_cannot_be_true_is_not(done, expected, operation, told):
     assert refused(lambda: write_result(done, b"/k", expected, operation)) == told
+
+
+SEVERAL = (Writing(b"/k", b"w", 7), Writing(b"/l", None, 8), Writing(b"/m", b"x", 0))
+THEIRS = (PUT, DELETE, PUT)
+THREE = (RANGE, RANGE, RANGE)
+
+
+def test_a_write_of_several_that_can_be_true_is_passed_on():
+    done = writings_result(Done(True, 9, (), 1, THEIRS), SEVERAL)
+    assert done == (WriteOutcome(True, 9),) * 3
+    refusal = writings_result(Done(False, 9, ([K], [], []), 0, THREE), SEVERAL)
+    assert refusal == (WriteOutcome(False, 7), WriteOutcome(False, 0), WriteOutcome(False, 0))
+
+
+@pytest.mark.parametrize(
+    ("done", "told"),
+    [
+        (Done(True, 0, (), 1, THEIRS), FUTURE),
+        (Done(False, 0, ([K], [], []), 0, THREE), FUTURE),
+        (Done(True, 9, (), 1, (PUT, DELETE)), "it says that writes have happened, and shows others"),
+        (Done(True, 9, (), 1, (PUT, PUT, PUT)), "it says that writes have happened, and shows others"),
+        (Done(True, 9, (), 0, THEIRS), "it says that a write has happened, and shows none"),
+        (Done(True, 8, (), 1, THEIRS), "it says that a write has happened, and shows none"),
+        (Done(False, 9, ([K], []), 0, (RANGE, RANGE)), "not what is there instead"),
+        (Done(False, 9, ([K], [], []), 0, THREE, True), "not what is there instead"),
+        (Done(False, 9, ([K], [K], []), 0, THREE), "a key that was not asked for"),
+        (Done(False, 9, ([K], [L], []), 0, THREE), "it refuses a write whose conditions hold"),
+    ],
+)
+def test_a_write_of_several_that_cannot_be_true_is_not(done, told):
+    assert refused(lambda: writings_result(done, SEVERAL)) == told
 
 
 def test_the_deletion_of_one_key_is_at_most_one():
