@@ -29,9 +29,9 @@ from typing import Any
 
 from bridge import bridges
 from page import write as write_page
-from process import Call, Sample, Starter, burst
+from process import Call, CallFailed, Sample, Starter, burst
 from report import machine, write
-from results import BUNDLE, EXECUTABLE, FLOOR, LIBRARY, Burst, Case, Growth, Results, failures
+from results import BUNDLE, EXECUTABLE, FLOOR, LIBRARY, PEER, Burst, Case, Growth, Results, failures
 from world import (
     GROUP,
     Sandbox,
@@ -96,7 +96,13 @@ class Bench:
             raise SystemExit(f"the floor does not do what an ADD does: {differing}")
 
     def note(self, case: Case, subject: str, call: Call) -> None:
-        self.results.note(case, subject, self.starter.run(call))
+        try:
+            self.results.note(case, subject, self.starter.run(call))
+        except CallFailed as failed:
+            if subject != PEER:
+                raise
+            self.results.fail(case, subject)
+            print(f"  {failed}"[:500], flush=True)
 
     # Each call alone
 
@@ -104,6 +110,7 @@ class Bench:
         for turn in range(-1, self.asked.rounds):  # the first time is not counted: it claims blocks and fills caches
             if turn == 0:
                 self.results.samples.clear()
+                self.results.failed.clear()
             bare = bare_interpreter()
             if bare:
                 self.note(Case("VERSION"), "interpreter", bare)
@@ -212,12 +219,12 @@ def _subjects(asked: argparse.Namespace) -> Iterator[Subject]:
     yield Subject(BUNDLE, asked.bin.resolve())
     yield Subject(LIBRARY, asked.bin.resolve(), LIBRARY_SETTING, every=asked.seldom)
     if asked.peer:
-        yield Subject("peer", asked.peer.resolve())
+        yield Subject(PEER, asked.peer.resolve())
 
 
 def _has(subject: Subject, store: Store) -> bool:
     """Nobody else has our embedded datastore."""
-    return subject.name != "peer" or store.name != "sqlite"
+    return subject.name != PEER or store.name != "sqlite"
 
 
 def run(asked: argparse.Namespace) -> None:

@@ -4,7 +4,8 @@ A small static C program stands between: what a process inherits from the one th
 and an interpreter is large. The same program does the floor's work (see bench_floor), and without arguments nothing
 at all, which is the least that any process costs.
 
-Invariant: a call that fails alone ends the run with its output; in a burst it is told from those that did not.
+Invariant: a call of ours that fails alone ends the run with its output; a peer's, and any in a burst, is told from
+those that did not.
 """
 
 from __future__ import annotations
@@ -111,6 +112,10 @@ class Ended(NamedTuple):
     printed: str
 
 
+class CallFailed(SystemExit):
+    """With its output."""
+
+
 class Starter:
     """`path` is the C program's, for use as a candidate of its own."""
 
@@ -170,7 +175,7 @@ def _printed(output: int) -> str:
 
 
 def _succeeded(call: Call, status: int, output: int) -> None:
-    """SystemExit if it failed."""
+    """CallFailed if it has."""
     text = _printed(output)
     if status:
-        raise SystemExit(f"{call.env.get('CNI_COMMAND', '')} {' '.join(call.words)} ended with {status}: {text}")
+        raise CallFailed(f"{call.env.get('CNI_COMMAND', '')} {' '.join(call.words)} ended with {status}: {text}")

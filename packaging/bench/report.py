@@ -40,6 +40,7 @@ def write(results: Results, bridge: dict[str, list[Sample]], about: dict[str, An
         "machine": about,
         "calls": results.rows(),
         "bursts": [one._asdict() for one in results.bursts],
+        "failed": [{**case._asdict(), "subject": who, "calls": n} for (case, who), n in results.failed.items()],
         "growth": [one._asdict() for one in results.growth],
         "bridge": {name: _median(taken) for name, taken in bridge.items()},
         "goals": [one._asdict() for one in results.verdicts()],
@@ -65,6 +66,8 @@ def _lines(results: Results, bridge: dict[str, list[Sample]], about: dict[str, A
         figures = "".join(f"{row[name]:8.1f}" for name in ("wall_ms", "wall_ms_p90", "processor_ms", "peak_mib"))
         call = f"{row['verb']} {row['store']}"
         yield f"{call:<22}{row['subject']:<12}{row['calls']:6}{figures}{times[0]:>9}{times[1]:>9}"
+    for (case, subject), count in results.failed.items():
+        yield f"{f'{case.verb} {case.store}':<22}{subject:<12}{count:6} failed"
     if results.bursts:
         yield f"\n{'burst':<22}{'':<12}{'at once':>8}{'calls':>8}{'seconds':>9}{'per second':>12}{'failed':>8}"
     for one in results.bursts:

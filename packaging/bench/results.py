@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from process import Ended, Sample
 
-FLOOR, EXECUTABLE, BUNDLE, LIBRARY = "floor", "executable", "bundle", "library"
+FLOOR, EXECUTABLE, BUNDLE, LIBRARY, PEER = "floor", "executable", "bundle", "library", "peer"
 _MOST_GROWTH = 1.25  # what still is flat: medians of few calls on a machine with other work differ as much
 
 
@@ -86,9 +86,13 @@ class Results:
         self.samples: dict[Case, dict[str, list[Sample]]] = {}
         self.bursts: list[Burst] = []
         self.growth: list[Growth] = []
+        self.failed: dict[tuple[Case, str], int] = {}  # calls alone that are in no sample
 
     def note(self, case: Case, subject: str, sample: Sample) -> None:
         self.samples.setdefault(case, {}).setdefault(subject, []).append(sample)
+
+    def fail(self, case: Case, subject: str) -> None:
+        self.failed[case, subject] = self.failed.get((case, subject), 0) + 1
 
     def median(self, case: Case, subject: str) -> float | None:
         """Milliseconds of wall time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from collections.abc import Iterator
@@ -164,3 +165,22 @@ def test_failures_stand_in_the_table_and_miss_a_goal_if_they_are_ours(
     assert goals(results)[goal] is True
     results.bursts.append(burst("etcd", "executable", "DEL", 100, 16, 2.0, failed=1))
     assert goals(results)[goal] is False
+
+
+def test_a_peer_that_fails_alone_is_counted_and_one_of_ours_ends_the_run(
+    modules: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = importlib.import_module("bench")
+    run = bench.Bench.__new__(bench.Bench)
+    run.starter, run.results = modules["process"].Starter(tmp_path), modules["results"].Results()
+    case = modules["results"].Case("ADD", "etcd")
+    for text in ("exit 0", "echo panic; exit 2", "echo noise >&2; sleep 0.1", "kill -9 $$"):
+        run.note(case, "peer", modules["process"].Call(["/bin/sh", "-c", text], {"PATH": "/bin"}))
+    assert (len(run.results.samples[case]["peer"]), run.results.failed) == (2, {(case, "peer"): 2})
+    about = modules["report"].machine() | {"rounds": 4, "load_after": [0.0, 0.0, 0.0]}
+    modules["report"].write(run.results, {}, about, tmp_path / "out")
+    told = capsys.readouterr().out
+    assert "panic" in told
+    assert "peer             2 failed" in told
+    with pytest.raises(SystemExit, match="panic"):
+        run.note(case, "bundle", modules["process"].Call(["/bin/sh", "-c", "echo panic; exit 2"], {}))
