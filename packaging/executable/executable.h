@@ -13,9 +13,12 @@ int keep_memory_at(void *place);
 
 /* From here on the interpreter gets no new arenas. */
 void refuse_arenas(void);
+
+/* Whether it has that block from one of those that it got. */
 int is_in_arena(const void *block);
 
-/* That is complete, and what is free in it is given to nobody; its size, or 0 if something has found no room in it. Nothing may be allocated any more. */
+/* That is complete, and what is free in it is given to nobody; its size, or 0 if something has found no room in it.
+   Nothing may be allocated any more. */
 size_t memory_is_past(void);
 
 /* The same in a process that begins with it. To be called first. */

@@ -8,8 +8,8 @@
    large, or comes when the area is used up, is the C library's. They stand in for the C library's functions, so any
    thread may call them at any time, and blocks are aligned to 16.
 
-   The interpreter's own arenas are in the area, too, whose first pages are of 2 MiB where the kernel has such pages to
-   give; where it has not, nothing is different.
+   The interpreter's own arenas are in the area, too. Its first pages are of 2 MiB where the kernel has such pages to
+   give, unless it comes from a snapshot, whose pages processes share (docs/decisions/0023).
 
    A process whose address space, or data, is limited has no area: room that is set aside would be missing elsewhere.
 

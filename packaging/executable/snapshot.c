@@ -23,13 +23,13 @@
 
 #include "executable.h"
 
-#define PLACE ((void *)0x200000000)      /* far from the program and from what the kernel places */
+#define PLACE ((void *)0x200000000)    /* far from the program and from what the kernel places */
 #define IMMORTAL ((Py_ssize_t)1 << 32) /* from here on nobody counts (dist_runtime.py) */
 #define ALL ((size_t)64 << 20)         /* room for the addresses of all objects */
 
 extern const char *const snapshot_modules[]; /* by freeze.py */
 extern char **environ;
-extern int tortie_quickens; /* whether code that runs often is changed; patched into the interpreter (dist_runtime.py) */
+extern int tortie_quickens; /* whether code that runs often is changed; patched into CPython (dist_runtime.py) */
 
 /* snapshot.py finds it by its first member. */
 static volatile struct {
@@ -83,8 +83,8 @@ static void forget_streams(void)
         PySys_SetObject(names[i], Py_None);
 }
 
-/* Objects of a snapshot are never freed, and nobody counts who uses them (dist_runtime.py). To count is to write, so each
-   page on which a process looks at something would be copied. What is not found here is counted as always. */
+/* Objects of a snapshot are never freed, and nobody counts who uses them (dist_runtime.py). To count is to write, so
+   each page on which a process looks at something would be copied. What is not found here is counted as always. */
 
 static PyObject **waiting; /* for a look at what they refer to */
 static PyObject *any_name;
