@@ -7,7 +7,7 @@
     bridge     my-custom-cni beside the CNI project's own bridge
 
 Candidates are the executable of `make dist` (if it is there), the bundle of `make build` with lean and with library
-transports, PEER, and always the floor (see bench_floor). They take turns, so that a busy machine slows all of them
+transports, PEER, and always the floor (see floor.py). They take turns, so that a busy machine slows all of them
 alike: compare ratios. Nothing is asserted; the report says which of the goals are met.
 
 All happens in a network namespace made for it, with servers of its own. It needs root and a C compiler.
@@ -69,7 +69,7 @@ class Bench:
         self.count = 20 if asked.quick else SANDBOXES
         self.places = undo.enter_context(sandboxes(self.count))
         self.kubernetes: Any = None
-        from floor import Floor  # after bench_world has made the product's modules known
+        from floor import Floor  # after world has made the product's modules known
 
         self.floors = [Floor(self.starter.path, folder).calls(*place) for place in self.places]
 

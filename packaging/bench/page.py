@@ -102,7 +102,7 @@ def _head(whole: dict[str, Any]) -> str:
     return _HEAD.format(peer=peer, machine=told, candidates=candidates).rstrip() + "\n"
 
 
-_CALLS = """| call | candidate | calls | wall | p90 | processor | memory, MiB | ÷ floor |
+_CALLS = """| call | candidate | calls | wall | p90 | processor | memory, MiB | wall ÷ floor |
 |---|---|---:|---:|---:|---:|---:|---:|"""
 _BURSTS = """| burst | candidate | at once | calls | seconds | a second | failed |
 |---|---|---:|---:|---:|---:|---:|"""

@@ -1,7 +1,7 @@
 """Starting a program as a container runtime would, and what it cost: wall time, processor time, peak memory.
 
 A small static C program stands between: what a process inherits from the one that started it counts towards its peak,
-and an interpreter is large. The same program does the floor's work (see bench_floor), and without arguments nothing
+and an interpreter is large. The same program does the floor's work (see floor.py), and without arguments nothing
 at all, which is the least that any process costs.
 
 Invariant: a call of ours that fails alone ends the run with its output; a peer's, and any in a burst, is told from
