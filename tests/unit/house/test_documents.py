@@ -24,6 +24,7 @@ _BARE = re.compile(r"`(\w[\w*]*\.py)`")
 _ANCHOR = re.compile(r"\]\(([\w./-]*)#([\w-]+)\)")
 _FENCED = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([\w./-]+)(?:#[\w-]+)?\)")
+_DECISION = re.compile(r"\[[Dd]ecision\s+(\d+)\]\([\w./-]*?(\d{4})-")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -49,6 +50,18 @@ def test_each_link_to_a_heading_finds_it(document):
     found = _ANCHOR.findall(path.read_text())
     aims = [((path.parent / name) if name else path, anchor) for name, anchor in found]
     assert [anchor for aim, anchor in aims if aim.suffix == ".md" and anchor not in anchors(aim)] == []
+
+
+def test_each_decision_has_a_number_of_its_own():
+    decisions = sorted((ROOT / "docs/decisions").glob("*.md"))
+    assert [path.name[:4] for path in decisions] == [f"{number:04}" for number in range(1, len(decisions) + 1)]
+    assert [path.name for path in decisions if not path.read_text().startswith(f"# {int(path.name[:4])}. ")] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_a_decision_is_cited_by_its_number(document):
+    cited = _DECISION.findall((ROOT / document).read_text())
+    assert [(said, aim) for said, aim in cited if int(said) != int(aim)] == []
 
 
 def test_each_bare_name_of_the_architecture_is_a_files():
