@@ -168,7 +168,8 @@ def _missing(session: Session, records: Sequence[tuple[Key[Any], Any]]) -> list[
         found = session.datastore.fetch(*[key for key, _ in some], deadline=session.step())
         for (key, record), there in zip(some, found):
             _require_room(key, record, there)
-            missing += [(key, record)] if there is None else []
+            if there is None:
+                missing.append((key, record))
     return missing
 
 
