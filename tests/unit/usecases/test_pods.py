@@ -574,6 +574,19 @@ def test_that_wait_has_time_though_the_datastore_has_used_up_the_whole_call(node
     assert left == [DEVICE_SHARE]
 
 
+def test_a_device_that_cannot_be_taken_away_leaves_nothing_to_wait_for_and_the_records_go(node):
+    class Stuck(type(node.dataplane)):
+        def begin_disconnect(self, netns, ifname, deadline):
+            raise Unavailable("busy")
+
+    node.dataplane = Stuck(node.clock, node.log)
+    node.dataplane.network.add_namespace(netns("c1"))
+    node.add()
+    with pytest.raises(Unavailable, match="busy"):
+        node.delete()
+    assert (node.pod_links(), node.holders(), node.endpoints()) == (["eth0"], {}, [])
+
+
 def test_without_cni_netns_no_device_is_touched(node):
     node.add()
     node.delete(netns="")
