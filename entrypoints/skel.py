@@ -150,9 +150,9 @@ def _count(plugin: Plugin[ConfT, CallT, PortsT], verb: str, log: CallLog, effect
     """The answer is out; whatever goes wrong here is a line in the log."""
 
     def count() -> None:
-        import sys
+        from entrypoints.wiring.this_program import ON_WINDOWS
 
-        if sys.platform == "win32":
+        if ON_WINDOWS:
             log.warning("Calls are not counted on Windows: leave metrics_dir out")
             return
         from entrypoints.call_metrics import FinishedCall, count_call
