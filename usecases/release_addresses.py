@@ -74,15 +74,34 @@ def _release(call: Call, runtime: Runtime, identity: Identity, work: Work) -> No
         if leave_kept(call, runtime, work, identity):
             return
     if held is None:
-        (held,) = fetch_sound(work.datastore, work.log, HandleKey(legacy), deadline=work.deadline)
+        held = _second_look(work, HandleKey(handle), HandleKey(legacy))
     if held is not None and not isinstance(held, Damaged):
-        free_held(work, held, cooldown, seen)
+        _free(work, held, cooldown, seen)
         return
     freed, left = free_without_handle(work, Owner(HOST, identity.node), handle, cooldown, identity.container_id)
     if freed:
         runtime.log.warning("Freed addresses whose handle record was gone", handle=handle)
     elif not left:
         runtime.log.warning("Asked to release a container that holds no address", handle=handle)
+
+
+def _second_look(work: Work, handle: HandleKey, legacy: HandleKey) -> Stored[Handle] | Damaged | None:
+    """The handle of old; and, if it was asked for before the lock, today's once more: an ADD that a runtime has given
+    up may have made it while it held the lock.
+    """
+    keys = (handle, legacy) if work.datastore.brings_along else (legacy,)
+    found = fetch_sound(work.datastore, work.log, *keys, deadline=work.deadline)
+    return next((one for one in found if one is not None), None)
+
+
+def _free(work: Work, held: Stored[Handle], cooldown: int, seen: NodeAndPools | None) -> None:
+    """All that the handle holds, and what such an ADD has taken of other blocks since it was read."""
+    if free_held(work, held, cooldown, seen) or not work.datastore.brings_along:
+        return
+    (latest,) = fetch_sound(work.datastore, work.log, HandleKey.of(held), deadline=work.deadline)
+    now = if_sound(latest)
+    if now is not None and now.record.blocks.keys() - held.record.blocks.keys():
+        free_held(work, now, cooldown)
 
 
 def expect_release(call: Call, runtime: Runtime) -> None:

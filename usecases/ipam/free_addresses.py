@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 _UNTIL_REPAIRED = 1 << 62  # seconds
+_MOST_TOGETHER = 8  # blocks; a store limits the parts and the octets of one write (etcd: 128, and 1.5 MiB)
 
 
 def free_handle(work: Work, handle: str) -> bool:
@@ -53,7 +54,8 @@ def free_held(work: Work, stored: Stored[Handle], cooldown: int, seen: NodeAndPo
     again before it writes. A damaged block keeps what it has.
     """
     handle = HandleKey.of(stored).handle
-    if work.datastore.writes_together and stored.record.blocks and _free_together(work, stored, cooldown, seen):
+    together = work.datastore.writes_together and 0 < len(stored.record.blocks) <= _MOST_TOGETHER
+    if together and _free_together(work, stored, cooldown, seen):
         return True
     latest: Stored[Handle] | None = stored
     as_given = True

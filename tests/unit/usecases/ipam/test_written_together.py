@@ -199,3 +199,42 @@ def test_a_block_that_is_gone_and_one_that_is_damaged_do_not_keep_the_other(node
     free_handle(node.work(), H)
     assert node.counts() == {H: {ONE: 1}}
     assert node.block(TWO).is_empty()
+
+
+def test_a_handle_of_many_blocks_is_freed_step_by_step(node):
+    """A store takes no write of any size."""
+    blocks = [(str(Cidr.parse(f"10.244.0.{4 * number}/30")), 1) for number in range(9)]
+    hold(node, *blocks[:8])
+    seen = written(node)
+    free_handle(node.work(), H)
+    assert [verb for verb, _ in seen] == ["write"] * 9
+    for text, _ in blocks[:8]:
+        node.remove(BlockKey(Cidr.parse(text)))
+    hold(node, *blocks)
+    seen = written(node)
+    free_handle(node.work(), H)
+    assert [verb for verb, _ in seen] == ["update", "update"] * 8 + ["update", "delete"]
+    assert (node.holders(), node.counts()) == ({}, {})
+
+
+# --- a DEL that has read before it had the lock -----------------------------------------------------------------------
+
+
+def given_up(node, **fields):
+    """An ADD that goes on although the runtime has sent DEL: it has the lock after the DEL has read the handle."""
+    node.datastore.brings_along = True
+    late, handle = once("fetch", lambda: node.assign("c1", **fields)), str(HandleKey(H))
+    node.datastore.after = lambda verb, key: late(verb, key) if str(key) == handle else None
+
+
+def test_a_del_finds_what_has_been_taken_since_it_asked(node):
+    given_up(node)
+    node.release("c1")
+    assert (node.holders(), node.counts()) == ({}, {})
+
+
+def test_a_del_frees_what_has_been_taken_of_another_block_since_it_asked(node):
+    node.assign("c1")
+    given_up(node, ipam=BOTH)
+    node.release("c1")
+    assert (node.holders(), node.counts()) == ({}, {})
