@@ -29,7 +29,7 @@ from typing import Any
 
 from bridge import bridges
 from page import write as write_page
-from process import Call, CallFailed, Sample, Starter, burst
+from process import Call, CallFailed, Sample, Starter, burst, in_use, processors
 from report import machine, write
 from results import BUNDLE, EXECUTABLE, FLOOR, LIBRARY, PEER, Burst, Case, Growth, Results, failures
 from world import (
@@ -157,9 +157,11 @@ class Bench:
         self._burst(store.name, subject.name, "DEL", calls, at_once)
 
     def _burst(self, store: str, subject: str, verb: str, calls: list[Call], at_once: int) -> None:
+        before = processors()
         seconds, ended = burst(calls, at_once)
+        busy = in_use(before, processors())
         failed = failures(verb if store else "", ended)  # the floor answers nothing
-        self.results.bursts.append(Burst(store, subject, verb, len(calls), at_once, seconds, len(failed)))
+        self.results.bursts.append(Burst(store, subject, verb, len(calls), at_once, seconds, len(failed), busy))
         if failed:
             first = f"{failed[0].status}: {failed[0].printed[:500]}"
             print(

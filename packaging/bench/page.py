@@ -104,8 +104,8 @@ def _head(whole: dict[str, Any]) -> str:
 
 _CALLS = """| call | candidate | calls | wall | p90 | processor | memory, MiB | wall ÷ floor |
 |---|---|---:|---:|---:|---:|---:|---:|"""
-_BURSTS = """| burst | candidate | at once | calls | seconds | a second | failed |
-|---|---|---:|---:|---:|---:|---:|"""
+_BURSTS = """| burst | candidate | at once | calls | seconds | a second | processors in use | failed |
+|---|---|---:|---:|---:|---:|---:|---:|"""
 _GROWTH = """| more | datastore | count | ADD | DEL | the floor's both |
 |---|---|---:|---:|---:|---:|"""
 
@@ -124,7 +124,9 @@ def _calls(rows: list[dict[str, Any]]) -> Iterator[str]:
 def _bursts(rows: list[dict[str, Any]]) -> Iterator[str]:
     for one in rows:
         call = named(one["verb"], one["store"])
-        figures = f"{one['seconds']:.2f} | {one['calls'] / one['seconds']:.1f} | {one['failed'] or ''}"
+        figures = (
+            f"{one['seconds']:.2f} | {one['calls'] / one['seconds']:.1f} | {one['busy']:.0%} | {one['failed'] or ''}"
+        )
         yield f"| {call} | {one['subject']} | {one['at_once']} | {one['calls']} | {figures} |"
 
 

@@ -154,6 +154,26 @@ def burst(calls: Iterable[Call], at_once: int) -> tuple[float, list[Ended]]:
     return time.perf_counter() - began, ended
 
 
+class Processors(NamedTuple):
+    """Ticks since the machine was started, of all processors together."""
+
+    idle: int
+    all: int
+
+
+def processors(text: str = "") -> Processors:
+    """`text` is that of /proc/stat."""
+    first = (text or Path("/proc/stat").read_text()).partition("\n")[0]
+    ticks = [int(word) for word in first.split()[1:9]]  # what guests took is in what users took
+    return Processors(ticks[3] + ticks[4], sum(ticks))
+
+
+def in_use(before: Processors, after: Processors) -> float:
+    """The share that somebody used, from 0 to 1."""
+    passed = after.all - before.all
+    return 1 - (after.idle - before.idle) / passed if passed else 0.0
+
+
 def _spawn(words: Sequence[str], call: Call, third: int | None = None) -> tuple[int, int]:
     """Its process id, and the file that it prints to."""
     reading, writing = os.pipe()

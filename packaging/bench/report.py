@@ -69,10 +69,11 @@ def _lines(results: Results, bridge: dict[str, list[Sample]], about: dict[str, A
     for (case, subject), count in results.failed.items():
         yield f"{f'{case.verb} {case.store}':<22}{subject:<12}{count:6} failed"
     if results.bursts:
-        yield f"\n{'burst':<22}{'':<12}{'at once':>8}{'calls':>8}{'seconds':>9}{'per second':>12}{'failed':>8}"
+        figures = f"{'seconds':>9}{'per second':>12}{'in use':>8}{'failed':>8}"
+        yield f"\n{'burst':<22}{'':<12}{'at once':>8}{'calls':>8}{figures}"
     for one in results.bursts:
         name = f"{one.verb} {one.store}"
-        figures = f"{one.seconds:9.2f}{one.calls / one.seconds:12.1f}{one.failed or '':>8}"
+        figures = f"{one.seconds:9.2f}{one.calls / one.seconds:12.1f}{one.busy:8.0%}{one.failed or '':>8}"
         yield f"{name:<22}{one.subject:<12}{one.at_once:8}{one.calls:8}{figures}"
     if results.growth:
         yield f"\n{'growth':<26}{'count':>6}{'ADD':>8}{'DEL':>8}{'floor of both':>15}"

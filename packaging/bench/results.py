@@ -24,7 +24,11 @@ class Case(NamedTuple):
 
 
 class Burst(NamedTuple):
-    """Seconds for that many calls, of which so many failed: by their exit code, or as ADDs without a good answer."""
+    """Seconds for that many calls, of which so many failed: by their exit code, or as ADDs without a good answer.
+
+    `busy`: the share of the machine's processors that was in use meanwhile, by servers and the kernel as well; 0 if
+    nobody knows.
+    """
 
     store: str
     subject: str
@@ -33,6 +37,7 @@ class Burst(NamedTuple):
     at_once: int
     seconds: float
     failed: int = 0
+    busy: float = 0.0
 
 
 def failures(verb: str, ended: Iterable[Ended]) -> list[Ended]:
@@ -126,24 +131,24 @@ class Results:
             self._version(),
             *(
                 self._to_floor(Case(verb, store), most)
-                for store, most in (("etcd", 8), ("kubernetes", 12))
+                for store, most in (("sqlite", 2.5), ("etcd", 3), ("kubernetes", 6))
                 for verb in ("ADD", "DEL")
             ),
             self._peak(),
-            *(self._burst(store) for store in ("etcd", "kubernetes")),
+            *(self._burst(store, most) for store, most in (("etcd", 2), ("kubernetes", 3))),
             self._no_failure(),
             *self._flat(),
         ]
 
     def _version(self) -> Verdict:
-        goal, case = "VERSION at most 15 ms longer than a bare static process", Case("VERSION")
+        goal, case = "VERSION at most 3 ms longer than a bare static process", Case("VERSION")
         own, bare = self.median(case, EXECUTABLE), self.median(case, FLOOR)
         if own is None or bare is None:
             return Verdict(goal, "", None)
-        return Verdict(goal, f"{own - bare:.1f} ms", own - bare <= 15)
+        return Verdict(goal, f"{own - bare:.1f} ms", own - bare <= 3)
 
-    def _to_floor(self, case: Case, most: int) -> Verdict:
-        goal = f"{case.verb} on {case.store} with the executable at most {most} × the floor"
+    def _to_floor(self, case: Case, most: float) -> Verdict:
+        goal = f"{case.verb} on {case.store} with the executable at most {most:g} × the floor"
         ratio = self.ratio(case, EXECUTABLE, FLOOR)
         return Verdict(goal, f"{ratio:.1f} ×" if ratio else "", ratio <= most if ratio else None)
 
@@ -152,17 +157,18 @@ class Results:
         measured = f"{max(peaks):.1f} MiB" if peaks else ""
         return Verdict("peak resident memory below 25 MiB", measured, max(peaks) < 25 if peaks else None)
 
-    def _burst(self, store: str) -> Verdict:
-        goal = f"ADDs on {store}, 16 at a time, at least 5 × faster than library transports one at a time"
+    def _burst(self, store: str, least: float) -> Verdict:
+        """With what the processors allow: who uses 60 % of them alone gets no further than 1.7 times as far."""
+        goal = f"ADDs a second on {store}, 16 at a time, at least {least:g} × as many as one at a time"
         each = {
-            (one.subject, one.at_once): one.seconds / one.calls
-            for one in self.bursts
-            if (one.store, one.verb) == (store, "ADD")
+            one.at_once: one for one in self.bursts if (one.store, one.verb, one.subject) == (store, "ADD", EXECUTABLE)
         }
-        slow, fast = each.get((LIBRARY, 1)), each.get((EXECUTABLE, 16))
-        if not slow or not fast:
+        alone, together = each.get(1), each.get(16)
+        if not alone or not together:
             return Verdict(goal, "", None)
-        return Verdict(goal, f"{slow / fast:.1f} ×", slow / fast >= 5)
+        ratio = alone.seconds / alone.calls / (together.seconds / together.calls)
+        bound = f" of at most {1 / alone.busy:.1f}" if alone.busy else ""
+        return Verdict(goal, f"{ratio:.1f} ×{bound}", ratio >= least)
 
     def _no_failure(self) -> Verdict:
         own = [one for one in self.bursts if one.subject in {EXECUTABLE, BUNDLE, LIBRARY}]
