@@ -1,8 +1,9 @@
 """The records shared by all nodes: typed keys, six verbs, compare-and-swap on one record at a time.
 
 Not every technology has transactions over several records (upstream uses none), so every order of writes must leave
-states that any reader recovers from. Where one has, `write` spares a round trip, and a state in between. A revision
-names one version of one record; `update` and `delete` that name it happen only if the record is still at it.
+states that any reader recovers from. Where there are some, a seventh verb, `write`, spares a round trip and the state
+in between. A revision names one version of one record; `update` and `delete` that name it happen only if the record is
+still at it.
 
 Invariant, kept by every adapter (tests/integration/contracts): what `create` or `update` returned is what `get` gives
 until somebody writes again, and of two writes that name the same revision one fails with `Conflict`.
