@@ -89,19 +89,24 @@ def _second_look(work: Work, handle: HandleKey, legacy: HandleKey) -> Stored[Han
     """The handle of old; and, if it was asked for before the lock, today's once more: an ADD that a runtime has given
     up may have made it while it held the lock.
     """
-    keys = (handle, legacy) if work.datastore.brings_along else (legacy,)
+    keys = (handle, legacy) if _asks_early(work) else (legacy,)
     found = fetch_sound(work.datastore, work.log, *keys, deadline=work.deadline)
     return next((one for one in found if one is not None), None)
 
 
 def _free(work: Work, held: Stored[Handle], cooldown: int, seen: NodeAndPools | None) -> None:
     """All that the handle holds, and what such an ADD has taken of other blocks since it was read."""
-    if free_held(work, held, cooldown, seen) or not work.datastore.brings_along:
+    if free_held(work, held, cooldown, seen) or not _asks_early(work):
         return
     (latest,) = fetch_sound(work.datastore, work.log, HandleKey.of(held), deadline=work.deadline)
     now = if_sound(latest)
     if now is not None and now.record.blocks.keys() - held.record.blocks.keys():
         free_held(work, now, cooldown)
+
+
+def _asks_early(work: Work) -> bool:
+    """Whether the handle was read before the lock, and no notes in the lock tell what has become of it since."""
+    return work.datastore.brings_along and work.datastore.lists_in_one_go
 
 
 def expect_release(call: Call, runtime: Runtime) -> None:
