@@ -80,7 +80,7 @@ def _reads_ahead(runtime: Runtime) -> bool:
         return runtime.datastore.brings_along
     from usecases.calls.last_calls import recall
 
-    return recall(runtime)
+    return recall(runtime) != ""
 
 
 def _machine(call: Call, runtime: Runtime, identity: Identity) -> VirtualMachine | None:

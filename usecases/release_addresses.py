@@ -118,9 +118,10 @@ def expect_release(call: Call, runtime: Runtime) -> None:
         return
     from usecases.calls.last_calls import recall
 
-    recall(runtime)
-    known = runtime.datastore.remembered(handle) is not None
-    runtime.datastore.expect(AllocationConfigKey(), *[] if known else [handle])
+    notes = recall(runtime)
+    runtime.datastore.expect(AllocationConfigKey())
+    if notes is not None and runtime.datastore.remembered(handle) is None:
+        runtime.datastore.expect(handle)  # what an ADD that has the lock makes of it meanwhile is in its notes
 
 
 def _handle_of(call: Call) -> str:

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from ports.runtime import Runtime
 
 
-def recall(runtime: Runtime) -> bool:
-    """Take up the notes that there are. False on a host that has none yet, though it could: this call is its first."""
+def recall(runtime: Runtime) -> str | None:
+    """Take up the notes that there are. "" on a host that has none yet: this call is its first. None where there can be
+    none.
+    """
     notes = runtime.lock.notes()
     runtime.datastore.recall(notes or "")
-    return notes != ""
+    return notes
 
 
 class NotedLock:

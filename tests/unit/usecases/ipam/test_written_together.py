@@ -14,11 +14,12 @@ from domain.ipam.errors import HandleFull
 from domain.ipam.pools import Pool
 from domain.ipam.request import Allocation
 from domain.resource import Metadata
-from ports.datastore import BlockKey, HandleKey, IPPoolKey
+from ports.datastore import AllocationConfigKey, BlockKey, HandleKey, IPPoolKey
 from ports.errors import Unavailable
 from usecases.ipam.count_handle import Counting, count_and_write
 from usecases.ipam.free_addresses import free_handle
 from usecases.ipam.take_addresses import Want, take_addresses
+from usecases.release_addresses import expect_release
 from worlds.one_node import NEVER, OWNER, OneNode
 
 ONE, TWO = "10.244.0.0/30", "10.244.0.4/30"
@@ -238,3 +239,11 @@ def test_a_del_frees_what_has_been_taken_of_another_block_since_it_asked(node):
     given_up(node, ipam=BOTH)
     node.release("c1")
     assert (node.holders(), node.counts()) == ({}, {})
+
+
+@pytest.mark.parametrize(("notes", "expected"), [("", [HandleKey(H)]), ("some", [HandleKey(H)]), (None, [])])
+def test_where_lists_are_dear_a_handle_is_asked_for_early_only_if_notes_can_tell_of_it(node, notes, expected):
+    node.datastore.lists_in_one_go, node.lock.left, along = False, notes, []
+    node.datastore.expect = lambda *needs: along.extend(needs)
+    expect_release(node.call("DEL"), node.runtime())
+    assert along == [AllocationConfigKey(), *expected]
