@@ -94,7 +94,8 @@ def addresses(result: Result) -> list[str]:
 # --- ADD -------------------------------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_opened_is_told_by_whoever_needs_it_and_not_ahead_of_that(node):
+@pytest.mark.parametrize("port", ["cluster", "ipam_plugin"])
+def test_what_cannot_be_opened_is_told_by_whoever_needs_it_and_not_ahead_of_that(node, port):
     """A cluster that is not ready is told before half a configuration is."""
     node.set_ready(ready=False)
     runtime = node.runtime()
@@ -102,7 +103,7 @@ def test_what_cannot_be_opened_is_told_by_whoever_needs_it_and_not_ahead_of_that
     def refuse():
         raise BadConfiguration("half a configuration")
 
-    runtime._open["ipam_plugin"] = refuse
+    runtime._open[port] = refuse
     with pytest.raises(CniError, match="not ready"):
         add_workload(node.call(ipam=DUAL), runtime, node.undo())
     assert "half a configuration" in " ".join(node.log.shown("debug"))
