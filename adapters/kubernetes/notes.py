@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FORM = "tortie 1"
 _MOST_HANDLES = 512
+_LONGEST_BLOCK = 1 << 16  # of a block's text: a full one of 256 addresses has more, and the rest needs room
 _GOOD_FOR = 60 * SECOND  # that the node's blocks have not been given up meanwhile
 _UNKNOWN = ""  # the revision of an affinity; what is written over it is read first
 
@@ -78,7 +79,7 @@ class Notes:
         if self._own is not None:
             listing, when, cidrs = self._own
             lines.append(" ".join(["own", str(when), str(listing.version or 0), str(listing.owner), *map(str, cidrs)]))
-        lines += [f"block {cidr} {value}" for cidr, value in self._blocks.values()]
+        lines += [f"block {cidr} {value}" for cidr, value in self._blocks.values() if len(value) <= _LONGEST_BLOCK]
         lines += [f"handle {handle} {about}" for handle, about in list(self._handles.items())[-_MOST_HANDLES:]]
         return "\n".join([*lines, ""])
 

@@ -87,9 +87,9 @@ class LockFile(Lock):
         try:
             fd = os.open(self.path, _FLAGS)
             try:
-                if _is_for_notes(fd) and len(octets) <= _MOST:
-                    os.ftruncate(fd, 0)
-                    os.write(fd, octets)
+                if _is_for_notes(fd):
+                    os.ftruncate(fd, 0)  # what was there is out of date in any case
+                    os.write(fd, octets if len(octets) <= _MOST else b"")
             finally:
                 os.close(fd)
         except (OSError, ValueError) as error:

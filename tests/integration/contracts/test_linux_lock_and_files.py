@@ -187,6 +187,7 @@ class TestLockFile(NotedLockContract):
 
     def test_more_than_a_host_has_is_not_left(self, path: Path, lock: LockFile, clock: SystemClock) -> None:
         with lock.held(clock.deadline(0.1)):
+            lock.leave("notes\n")
             lock.leave("x" * (1 << 18))
             assert lock.notes() == ""
         assert path.stat().st_size == 0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adapters.kubernetes.notes import Notes
 from contracts.kubernetes_pods import PODS
 from domain.ipam.address import Cidr
-from domain.ipam.block import HOST, Affinity, Owner
+from domain.ipam.block import HOST, Affinity, Handle, Owner
 from ports.datastore import Affinities, AffinityKey, BlockKey, HandleKey, Stored
 from worlds.kubernetes_node import FIELDS, KubernetesNode
 from worlds.one_node import NEVER, NODE, OWNER
@@ -58,6 +58,22 @@ def test_the_notes_say_what_the_last_calls_have_left(node):
     assert [line.split(" ")[1] for line in handles] == [HANDLE.format(1), HANDLE.format(2)]
     node.pod_call("DEL", 1)
     assert [line.split(" ")[1] for line in lines(node, "handle")] == [HANDLE.format(2)]
+
+
+def test_a_block_of_many_addresses_is_left_out_so_that_there_is_room_for_the_rest():
+    full = Notes(SERVER, "")
+    for number in range(600):
+        counts = Handle({Cidr.parse("10.244.0.0/22"): 1, Cidr.parse("fd00:10:244::/118"): 1})
+        key = HandleKey(f"k8s-pod-network.{number:064}")
+        full.saw(Stored(key, counts, "1234567"), {"metadata": {"uid": "u" * 36}}, "v1")
+    for cidr, size in (("10.244.0.0/22", 1000), ("fd00:10:244::/118", 100)):
+        key = BlockKey(Cidr.parse(cidr))
+        value = {"kind": "IPAMBlock", "metadata": {"uid": "u" * 36}, "spec": {"attributes": ["x" * 300] * size}}
+        full.saw(Stored(key, None, "1"), value, "v1")
+    left = full.text("v1")
+    assert [line.split(" ")[1] for line in left.split("\n") if line.startswith("block ")] == ["fd00:10:244::/118"]
+    assert left.count("handle ") == 512
+    assert len(left) < 1 << 18
 
 
 def test_they_save_the_reading_of_affinities_block_and_handle(node):
