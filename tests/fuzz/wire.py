@@ -207,13 +207,13 @@ def _scrutiny(octets: bytes) -> None:
         for rows in read_result(done, [(b"/calico/a", b"/calico/b")]):
             require(all(b"/calico/a" <= key < b"/calico/b" for key, _, _ in rows), "a stranger's row", octets, rows)
     for judge in (
-        lambda: write_result(done, b"/calico/a", 5),
-        lambda: write_result(done, b"/calico/a", 0, messages.DELETE),
+        lambda: (write_result(done, b"/calico/a", 5),),
+        lambda: (write_result(done, b"/calico/a", 0, messages.DELETE),),
         lambda: writings_result(done, (Writing(b"/calico/a", b"", 5), Writing(b"/calico/b", None, 0))),
-        lambda: deletion_result(done),
+        lambda: (deletion_result(done),),
     ):
         with Allowed(ValueError):
-            require(judge().revision >= 0, "a revision that no store has", octets)
+            require(all(one.revision >= 0 for one in judge()), "a revision that no store has", octets)
 
 
 def _is_odd(octets: bytes) -> bool:
