@@ -167,7 +167,7 @@ class Results:
         if not alone or not together:
             return Verdict(goal, "", None)
         ratio = alone.seconds / alone.calls / (together.seconds / together.calls)
-        bound = f" of at most {1 / alone.busy:.1f}" if alone.busy else ""
+        bound = f" of some {1 / alone.busy:.1f}" if alone.busy else ""
         return Verdict(goal, f"{ratio:.1f} ×{bound}", ratio >= least)
 
     def _no_failure(self) -> Verdict:

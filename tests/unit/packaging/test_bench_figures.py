@@ -73,7 +73,7 @@ def test_a_burst_is_compared_call_by_call(modules: Any) -> None:
     assert goals(results)[goal] is True
     results.bursts[1] = results.bursts[1]._replace(seconds=8.1)
     assert goals(results)[goal] is False
-    assert [one.measured for one in results.verdicts() if one.goal == goal] == ["2.0 × of at most 2.5"]
+    assert [one.measured for one in results.verdicts() if one.goal == goal] == ["2.0 × of some 2.5"]
 
 
 def test_processors_are_in_use_while_they_are_not_idle(modules: Any) -> None:
